@@ -1,0 +1,1 @@
+"""Background jobs that start on a file and grow to a cluster by changing one URL."""

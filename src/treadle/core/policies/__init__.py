@@ -1,0 +1,1 @@
+"""Policies: frozen values, and checks, that each answer one question."""

@@ -1,0 +1,1 @@
+"""What runs: it knows stores only by the protocols of `treadle.core.store`."""

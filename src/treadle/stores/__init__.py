@@ -1,0 +1,1 @@
+"""The stores: the only SQL, the only Lua, the only database drivers."""
