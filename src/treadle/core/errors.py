@@ -18,6 +18,12 @@ class InvalidArgument(TreadleError, ValueError):
     code = "invalid_argument"
 
 
+class InvalidPayload(TreadleError, ValueError):
+    """A stored payload does not fit the type that its handler takes; the attempt fails (E11)."""
+
+    code = "invalid_payload"
+
+
 class WrongDatabase(InvalidArgument):
     """The connection handed in belongs to another database than the store's (E10)."""
 

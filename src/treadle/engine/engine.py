@@ -1,0 +1,123 @@
+"""The engine: a store, a clock, and the services around one worker, in one event loop."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.core.filter import JobFilter
+from treadle.core.profile import Profile
+from treadle.core.schedule import Interval
+from treadle.core.store import Listener, Store, Wakeups
+from treadle.engine.clock import EngineClock
+from treadle.engine.enqueuer import Enqueuer
+from treadle.engine.ids import new_id
+from treadle.engine.intervals import Intervals
+from treadle.engine.lookout import Lookout
+from treadle.engine.pruner import Pruner
+from treadle.engine.reclaimer import Reclaimer
+from treadle.engine.registry import Registry
+from treadle.engine.service import Service
+from treadle.engine.worker import Worker
+
+PRUNE_EVERY = 60.0
+LOOK_OUT_EVERY = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is set per worker, beside the profile of its queues (E18)."""
+
+    worker_id: str
+    concurrency: int
+    poll_interval: float
+    queues: tuple[str, ...] | None
+
+
+class Engine:
+    """Starts and stops everything in order. It belongs to the loop that it was made in."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        intervals: dict[str, Interval],
+        profile: Profile,
+        settings: Settings,
+        clock: EngineClock,
+        logger: logging.Logger,
+        tasks: Any,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._logger = logger
+        self._listener: Listener | None = None
+        self.enqueuer = Enqueuer(store, clock)
+        poll = settings.poll_interval
+        self.intervals = Intervals(store, clock, logger, poll, intervals, self.new_id)
+        self.worker = Worker(
+            store,
+            registry,
+            profile,
+            concurrency=settings.concurrency,
+            queues=settings.queues,
+            poll_interval=poll,
+            worker_id=settings.worker_id,
+            clock=clock,
+            logger=logger,
+            tasks=tasks,
+            following=self.intervals.following,
+        )
+        self.reclaimer = Reclaimer(store, clock, logger, poll, self.intervals.copy, self.worker.wake)
+        self.lookout = Lookout(store, clock, logger, LOOK_OUT_EVERY, registry, settings.queues)
+        which = JobFilter(
+            queues=None if settings.queues is None else frozenset(settings.queues),
+            of_faces=False if settings.queues is None else None,
+        )
+        self.pruner = Pruner(store, clock, logger, PRUNE_EVERY, profile.retention, which)
+        self._services: tuple[Service, ...] = (self.intervals, self.reclaimer, self.lookout, self.pruner)
+        self._started = False
+
+    def new_id(self) -> str:
+        """A new job id."""
+        return new_id(self._clock.unix_ms())
+
+    async def start(self) -> None:
+        """Run in the background; safe twice. Raises a `StoreError` if the store cannot be used at all."""
+        if self._started:
+            return
+        self._started = True
+        try:
+            await self.intervals.run_once()
+            if isinstance(self._store, Wakeups):
+                self._listener = await self._store.listen(self.worker.wake)
+        except BaseException:
+            self._started = False
+            raise
+        for service in self._services:
+            service.start()
+        self.worker.start()
+
+    async def stop(self, grace: float) -> None:
+        """Stop the worker gracefully, then the services; safe twice, and before `start` (E24)."""
+        await self.worker.stop(grace)
+        for service in self._services:
+            await service.stop()
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            await listener.close()
+        self._started = False
+
+    async def run_once(self) -> int:
+        """Do each duty once: take back expired leases, put intervals back, prune, and run what is due (E25)."""
+        for service in self._services:
+            await service.run_once()
+        return await self.worker.run_due()
+
+    async def drain(self) -> int:
+        """Run until nothing is due; answers how many attempts were run (E25)."""
+        total = 0
+        while ran := await self.run_once():
+            total += ran
+        return total

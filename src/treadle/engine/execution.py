@@ -1,0 +1,98 @@
+"""An execution: one attempt while it runs, and what its handler sees of it (E12)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+from treadle.core.job import Job
+from treadle.core.policies.limits import checked_duration
+from treadle.core.store import Claim
+from treadle.engine.abort import Aborted
+from treadle.engine.registry import Entry
+
+STOPPED = "the worker is stopping"
+
+
+class Execution:
+    """The state of one attempt, owned by the worker's loop."""
+
+    __slots__ = ("_aborted", "claim", "cut_short", "entry", "in_thread", "job", "settled", "started", "task", "timer", "warned")
+
+    def __init__(self, job: Job, claim: Claim, entry: Entry, started: float) -> None:
+        self.job = job
+        self.claim = claim
+        self.entry = entry
+        self.started = started
+        self.task: asyncio.Task[None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+        self.cut_short: str | None = None  # why the worker itself ended the attempt
+        self.settled = False
+        self.in_thread = False
+        self.warned = False
+        self._aborted: Aborted | None = None
+
+    @property
+    def aborted(self) -> Aborted:
+        """The handler's sign to end; made when it is first asked for."""
+        if self._aborted is None:
+            self._aborted = Aborted()
+        return self._aborted
+
+
+class Context:
+    """What a handler gets beside its payload: its job, the attempt, a logger, the way to enqueue more, and its lease."""
+
+    __slots__ = ("_execution", "_extend", "_loop", "_tasks", "log")
+
+    def __init__(
+        self,
+        execution: Execution,
+        tasks: Any,
+        logger: logging.Logger,
+        extend: Callable[[Claim, float], Awaitable[bool]],
+    ) -> None:
+        self._execution = execution
+        self._tasks = tasks
+        self._extend = extend
+        self._loop = asyncio.get_running_loop()
+        job = execution.job
+        self.log: logging.LoggerAdapter[logging.Logger] = logging.LoggerAdapter(
+            logger, {"job_id": job.id, "job_name": job.name, "attempt": job.attempts}
+        )
+
+    @property
+    def job(self) -> Job:
+        """The job as it was claimed."""
+        return self._execution.job
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt, from 1 (E3)."""
+        return self._execution.job.attempts
+
+    @property
+    def tasks(self) -> Any:
+        """The `Tasks` that runs this, to enqueue more; plain handlers use `ctx.tasks.sync`."""
+        return self._tasks
+
+    @property
+    def aborted(self) -> Aborted:
+        """Set at the timeout, at a lost lease and at shutdown."""
+        return self._execution.aborted
+
+    async def extend_lease(self, seconds: float | timedelta) -> bool:
+        """Hold the job for `seconds` from now, whatever the worker's lease is; False if it is no longer held."""
+        return await self._extend(self._execution.claim, checked_duration(seconds, "the lease"))
+
+    def extend_lease_sync(self, seconds: float | timedelta) -> bool:
+        """`extend_lease` for plain handlers, from their thread."""
+        held = self._extend(self._execution.claim, checked_duration(seconds, "the lease"))
+        return asyncio.run_coroutine_threadsafe(_as_coroutine(held), self._loop).result()
+
+
+async def _as_coroutine(held: Awaitable[bool]) -> bool:
+    return await held

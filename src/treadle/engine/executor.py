@@ -1,0 +1,113 @@
+"""The executor: runs one attempt and says what it became, whatever the handler does (E11, E13, E14, E23)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from treadle.core.outcome import Done, Outcome
+from treadle.core.profile import Profile
+from treadle.core.store import Claim
+from treadle.core.transitions import on_failure, on_interrupted
+from treadle.engine.execution import STOPPED, Context, Execution
+from treadle.engine.threads import HandlerThreads
+
+_DONE = Done()
+
+
+class Executor:
+    """Calls handlers. The state of an attempt is its `Execution`'s; here is only how many threads are taken."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        tasks: Any,
+        logger: logging.Logger,
+        extend: Callable[[Claim, float], Awaitable[bool]],
+        torn_down: Callable[[], bool],
+    ) -> None:
+        self._profile = profile
+        self._tasks = tasks
+        self._logger = logger
+        self._extend = extend
+        self._torn_down = torn_down
+        self._threads = HandlerThreads()
+        self.threads_taken = 0
+
+    async def attempt(self, execution: Execution) -> Outcome | None:
+        """Run the handler once; None where the loop is being torn down around it and nothing can be settled.
+
+        Whatever the handler raises, SystemExit and KeyboardInterrupt included, fails the attempt and goes no further.
+        """
+        entry = execution.entry
+        try:
+            payload: Any = execution.job.payload
+            if entry.convert is not None:
+                payload = entry.convert(payload)
+            arguments: tuple[Any, ...] = (payload,)
+            if entry.takes_context:
+                arguments = (payload, Context(execution, self._tasks, self._logger, self._extend))
+            if entry.is_async:
+                await entry.function(*arguments)
+                return _DONE
+            raised = await self._in_thread(execution, arguments)
+        except BaseException as error:
+            raised = error
+        return _DONE if raised is None else self._judge(execution, raised)
+
+    def timeout(self, execution: Execution) -> float | None:
+        """The seconds that the attempt may take."""
+        own = execution.entry.timeout
+        return self._profile.timeout if own is None else own
+
+    def timed_out(self, execution: Execution) -> Outcome:
+        """What an attempt becomes that ran past its timeout (E23)."""
+        return self._failed(execution, TimeoutError(f"ran longer than its timeout of {self.timeout(execution):g} s"))
+
+    def _judge(self, execution: Execution, error: BaseException) -> Outcome | None:
+        if execution.cut_short == STOPPED:
+            return on_interrupted(execution.job, STOPPED)
+        if execution.cut_short is not None:
+            return self.timed_out(execution)
+        if isinstance(error, asyncio.CancelledError) and self._torn_down():
+            return None
+        return self._failed(execution, error)
+
+    def _failed(self, execution: Execution, error: BaseException) -> Outcome:
+        job = execution.job
+        policy = execution.entry.retry or self._profile.retry
+        try:
+            return on_failure(job, policy, error, random.random)
+        except Exception as refused:  # a retry function of the user's own may raise anything
+            self._logger.warning("the retry policy of %r failed, the worker's own is used: %r", job.name, refused)
+            return on_failure(job, self._profile.retry, error, random.random)
+
+    async def _in_thread(self, execution: Execution, arguments: tuple[Any, ...]) -> BaseException | None:
+        """Call a plain handler in a thread; answers what it raised (E11)."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[BaseException | None] = loop.create_future()
+
+        def done(result: object, error: BaseException | None) -> None:
+            if error is None and inspect.isawaitable(result):
+                if inspect.iscoroutine(result):
+                    result.close()
+                error = TypeError("the handler returned an awaitable; declare it with async def")
+            try:
+                loop.call_soon_threadsafe(resolve, error)
+            except RuntimeError:
+                pass  # the loop has closed; the job is left to its lease
+
+        def resolve(error: BaseException | None) -> None:
+            execution.in_thread = False
+            self.threads_taken -= 1
+            if not ended.done():
+                ended.set_result(error)
+
+        execution.in_thread = True
+        self.threads_taken += 1
+        self._threads.run(lambda: execution.entry.function(*arguments), done)
+        return await ended

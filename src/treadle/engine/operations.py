@@ -1,0 +1,140 @@
+"""Operations on stored jobs: get, list, stats, redrive, delete, prune. Every face, the command and the console call these."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from treadle.core.errors import Conflict, NotFound
+from treadle.core.filter import JobFilter
+from treadle.core.job import Job, State
+from treadle.core.policies.limits import FUNCTIONS_QUEUE
+from treadle.core.policies.redrive import RedrivePolicy
+from treadle.core.store import Redriven, Stats, Store
+from treadle.engine.clock import EngineClock
+
+PAGE = 500
+DEAD = frozenset({State.DEAD})
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What a prune matched, and what it deleted: nothing in a dry run (L5)."""
+
+    matched: int
+    deleted: int
+
+
+class Operations:
+    """What can be asked of, and done to, the jobs of a store."""
+
+    def __init__(self, store: Store, clock: EngineClock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def _now(self) -> datetime | None:
+        return self._clock.for_store()
+
+    async def get(self, id: str) -> Job | None:
+        """The job with its failures, or None."""
+        found = await self._store.get([id])
+        return found[0] if found else None
+
+    async def iterate(self, which: JobFilter, limit: int | None = None) -> AsyncIterator[Job]:
+        """The matching jobs, newest first, read page by page."""
+        before: str | None = None
+        left = limit
+        while left is None or left > 0:
+            size = PAGE if left is None else min(PAGE, left)
+            page = await self._store.find(which, limit=size, before=before, now=self._now())
+            for job in page:
+                yield job
+            if len(page) < size:
+                return
+            before = page[-1].id
+            left = None if left is None else left - len(page)
+
+    async def list(self, which: JobFilter, limit: int | None = None) -> Sequence[Job]:
+        """The matching jobs, newest first."""
+        return [job async for job in self.iterate(which, limit)]
+
+    async def stats(self) -> Stats:
+        """The aggregate of L6."""
+        return await self._store.stats(now=self._now())
+
+    async def pending_names(self, queues: Sequence[str] | None = None) -> Sequence[str]:
+        """The names of pending jobs."""
+        return await self._store.pending_names(queues)
+
+    async def redrive(self, id: str) -> Redriven:
+        """Send one dead letter round again, by the rule of its queue (E17). Raises `NotFound` or `Conflict`."""
+        job = await self._stored(id)
+        if job.state is not State.DEAD:
+            raise Conflict(f"job {id} is {job.state}; only dead jobs can be retried")
+        done = await self._store.redrive(JobFilter(ids=(id,)), redrive_policy(job.queue), now=self._now())
+        if not done.revived and not done.dropped:
+            job = await self._stored(id)
+            raise Conflict(f"job {id} is {job.state}; only dead jobs can be retried")
+        return done
+
+    async def redrive_all(self, which: JobFilter, progress: Callable[[int], None] | None = None) -> Redriven:
+        """Send all matching dead letters round again, oldest first, each by the rule of its queue (E17)."""
+        revived: list[str] = []
+        dropped: list[str] = []
+        for part, policy in self._by_rule(which):
+            while True:
+                step = await self._store.redrive(part, policy, limit=PAGE, now=self._now())
+                revived += step.revived
+                dropped += step.dropped
+                if progress is not None:
+                    progress(len(revived) + len(dropped))
+                if len(step.revived) + len(step.dropped) < PAGE:
+                    break
+        return Redriven(revived, dropped)
+
+    @staticmethod
+    def _by_rule(which: JobFilter) -> Sequence[tuple[JobFilter, RedrivePolicy]]:
+        dead = replace(which, states=DEAD)
+        if which.queues is not None:
+            return [(replace(dead, queues=frozenset({queue})), redrive_policy(queue)) for queue in sorted(which.queues)]
+        parts = [(replace(dead, of_faces=False), RedrivePolicy.RESET)]
+        if which.of_faces is not False:
+            parts.append((replace(dead, queues=frozenset({FUNCTIONS_QUEUE})), RedrivePolicy.KEEP))
+        return parts
+
+    async def run_now(self, id: str) -> None:
+        """Make a pending job due now (E2). Raises `NotFound` or `Conflict`."""
+        if not await self._store.run_now(JobFilter(ids=(id,)), now=self._now()):
+            job = await self._stored(id)
+            raise Conflict(f"job {id} is {job.state}; only pending jobs can be run now")
+
+    async def delete(self, id: str) -> None:
+        """Delete a job that is not running (E2). Raises `NotFound` or `Conflict`."""
+        if not await self._store.delete(JobFilter(ids=(id,)), now=self._now()):
+            job = await self._stored(id)
+            raise Conflict(f"job {id} is {job.state}; a running job cannot be deleted")
+
+    async def prune(self, which: JobFilter, *, dry_run: bool = False, progress: Callable[[int], None] | None = None) -> Pruned:
+        """Delete matching jobs in bounded steps; a dry run counts them by the very same predicate (L5)."""
+        if dry_run:
+            return Pruned(await self._store.count(which, now=self._now()), 0)
+        deleted = 0
+        while True:
+            step = await self._store.delete(which, limit=PAGE, now=self._now())
+            deleted += step
+            if progress is not None:
+                progress(deleted)
+            if step < PAGE:
+                return Pruned(deleted, deleted)
+
+    async def _stored(self, id: str) -> Job:
+        job = await self.get(id)
+        if job is None:
+            raise NotFound(f"there is no job {id!r}")
+        return job
+
+
+def redrive_policy(queue: str) -> RedrivePolicy:
+    """The rule of a queue: the library and plugins count again from 0, functions keep the count (E17)."""
+    return RedrivePolicy.KEEP if queue == FUNCTIONS_QUEUE else RedrivePolicy.RESET

@@ -1,0 +1,68 @@
+"""A portal: an event loop in a thread of its own, for callers that have none."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+class Portal:
+    """Runs coroutines for blocking callers. The thread is a daemon, made at first use, and anew in a child of a fork."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._pid = 0
+
+    def call(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Run the coroutine in the portal's loop and wait for its result."""
+        try:
+            loop = self._open()
+            if threading.current_thread() is self._thread:
+                raise RuntimeError("a blocking call from within the loop that would have to run it; await the async twin")
+            future = asyncio.run_coroutine_threadsafe(work, loop)
+        except BaseException:
+            work.close()
+            raise
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _open(self) -> asyncio.AbstractEventLoop:
+        if self._pid != os.getpid():  # the parent's thread does not exist in a child of a fork, and its lock may be held
+            self._lock, self._loop, self._pid = threading.Lock(), None, os.getpid()
+        with self._lock:
+            if self._loop is None:
+                loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(target=self._run, args=(loop,), name="treadle-portal", daemon=True)
+                self._thread.start()
+                self._loop = loop
+            return self._loop
+
+    @staticmethod
+    def _run(loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+    def close(self) -> None:
+        """End the loop and its thread; safe twice, and a later call opens a new one."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+            thread = self._thread
+        if loop is not None and self._pid == os.getpid():
+            loop.call_soon_threadsafe(loop.stop)
+            if thread is not None and thread is not threading.current_thread():
+                thread.join(timeout=5.0)

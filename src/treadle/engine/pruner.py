@@ -1,0 +1,46 @@
+"""The pruner: deletes finished jobs by age, in small batches (E29)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from treadle.core.filter import JobFilter
+from treadle.core.job import State
+from treadle.core.policies.retention import Retention
+from treadle.core.store import Store
+from treadle.engine.clock import EngineClock
+from treadle.engine.service import Service
+
+BATCH = 500
+
+
+class Pruner(Service):
+    """Prunes by a retention; jobs with an idempotency key go by their own age, since their key still guards."""
+
+    def __init__(
+        self, store: Store, clock: EngineClock, logger: logging.Logger, interval: float, retention: Retention, which: JobFilter
+    ) -> None:
+        super().__init__(interval, clock, logger)
+        self._store = store
+        self._retention = retention
+        self._which = which
+
+    async def run_once(self) -> None:
+        """Delete all that is old enough now."""
+        for which in self._due():
+            while await self._store.delete(which, limit=BATCH, now=self._clock.for_store()) == BATCH:
+                pass
+
+    def _due(self) -> Iterator[JobFilter]:
+        keep = self._retention
+        for state, unkeyed in ((State.DONE, keep.done), (State.DEAD, keep.dead)):
+            for age, keyed in ((unkeyed, False), (keep.keyed, True)):
+                if age is not None and unkeyed is not None:
+                    yield JobFilter(
+                        states=frozenset({state}),
+                        names=self._which.names,
+                        queues=self._which.queues,
+                        older_than=age,
+                        keyed=keyed,
+                    )

@@ -1,0 +1,75 @@
+"""The reclaimer: takes back expired leases, of whatever names (E21)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from treadle.core.job import Job, NewJob
+from treadle.core.outcome import Dead
+from treadle.core.schedule import INTERVAL_PREFIX, Interval
+from treadle.core.store import Expired, Reclaim, Store
+from treadle.core.transitions import on_expired
+from treadle.engine.clock import EngineClock
+from treadle.engine.service import Service
+
+BATCH = 500
+
+
+class Reclaimer(Service):
+    """Reads what is expired, decides in core, and writes it where the lease is still the same and still past."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: EngineClock,
+        logger: logging.Logger,
+        interval: float,
+        copy: Callable[[Interval], NewJob],
+        reclaimed: Callable[[], None],
+    ) -> None:
+        super().__init__(interval, clock, logger)
+        self._store = store
+        self._copy = copy
+        self._reclaimed = reclaimed
+
+    async def run_once(self) -> None:
+        """Take back all that is expired now."""
+        while True:
+            now = self._clock.for_store()
+            expired = await self._store.expired(BATCH, now=now)
+            if not expired:
+                return
+            taken = await self._store.reclaim(await self._decide(expired), now=now)
+            for one in expired:
+                if one.claim in taken:
+                    self._tell(one.job)
+            self._reclaimed()
+            if len(expired) < BATCH or not taken:
+                return
+
+    async def _decide(self, expired: list[Expired]) -> list[Reclaim]:
+        """The last run of an interval ends here too, whoever knows its name: its next copy comes from the stored interval."""
+        decided = [(one, on_expired(one.job)) for one in expired]
+        ended = {
+            one.job.schedule
+            for one, outcome in decided
+            if isinstance(outcome, Dead) and one.job.schedule and one.job.schedule.startswith(INTERVAL_PREFIX)
+        }
+        intervals = {interval.schedule: interval for interval in await self._store.intervals(sorted(ended))} if ended else {}
+        reclaims = []
+        for one, outcome in decided:
+            interval = intervals.get(one.job.schedule or "")
+            following = self._copy(interval) if interval is not None and isinstance(outcome, Dead) else None
+            reclaims.append(Reclaim(one, outcome, following))
+        return reclaims
+
+    def _tell(self, job: Job) -> None:
+        self._logger.warning(
+            "the lease of %s %s ran out at attempt %d of %s (worker %s); it was taken back",
+            job.name,
+            job.id,
+            job.attempts,
+            job.max_attempts,
+            job.worker,
+        )

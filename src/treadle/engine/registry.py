@@ -1,0 +1,52 @@
+"""The registry: which names can be run here, and how (E11, E19)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.core.payload import JSON
+from treadle.core.policies.retry import RetryPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How jobs of one name are run. What is None is left to the profile of the worker."""
+
+    name: str
+    function: Callable[..., Any]
+    is_async: bool
+    takes_context: bool
+    convert: Callable[[JSON], object] | None = None
+    max_attempts: int | None = None
+    timeout: float | None = None
+    retry: RetryPolicy | None = None
+    queue: str | None = None
+
+
+class Registry:
+    """Entries by name; registering a name again replaces the old entry."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self.revision = 0
+
+    def add(self, entry: Entry) -> None:
+        """Register the entry."""
+        self._entries[entry.name] = entry
+        self.revision += 1
+
+    def get(self, name: str) -> Entry | None:
+        """The entry of that name, if there is one."""
+        return self._entries.get(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def claimable(self, default: int, *, plain: bool = True) -> dict[str, int]:
+        """What a claim names: each name with the attempts a job gets where its enqueue said none (E4).
+
+        `plain=False` leaves out handlers that need a thread.
+        """
+        return {entry.name: entry.max_attempts or default for entry in self._entries.values() if plain or entry.is_async}

@@ -1,0 +1,359 @@
+"""The worker: claims what its free slots can start at once, runs it, and hands on what became of it (E18 to E28)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from treadle.core.errors import StoreError
+from treadle.core.job import Job
+from treadle.core.outcome import Outcome, Released
+from treadle.core.profile import Profile
+from treadle.core.store import Claim, Demand, Ending, Store
+from treadle.engine.alarm import Alarm
+from treadle.engine.clock import EngineClock
+from treadle.engine.execution import STOPPED, Execution
+from treadle.engine.executor import Executor
+from treadle.engine.outage import Outage
+from treadle.engine.registry import Registry
+from treadle.engine.renewer import Renewer
+from treadle.engine.settler import Settler
+
+ABANDON_AFTER = 0.25  # seconds that a cancelled handler gets to clean up before its slot is freed without it
+SPARE_THREADS = 8  # threads that handlers past their timeout may go on holding, beside one a slot (E23)
+BACKLOG = 5000  # endings not yet written at which no more is claimed
+
+
+class Worker:
+    """Claims and runs the jobs of one registry, in one event loop.
+
+    `start` runs it in the background; `run_due` does what is due now and returns.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        profile: Profile,
+        *,
+        concurrency: int,
+        queues: tuple[str, ...] | None,
+        poll_interval: float,
+        worker_id: str,
+        clock: EngineClock,
+        logger: logging.Logger,
+        tasks: Any,
+        following: Callable[[Job], Any],
+    ) -> None:
+        self._store = store
+        self._registry = registry
+        self._profile = profile
+        self._concurrency = concurrency
+        self._queues = queues
+        self._poll_interval = poll_interval
+        self._worker_id = worker_id
+        self._clock = clock
+        self._logger = logger
+        self._following = following
+        self._loop = asyncio.get_running_loop()
+        self._alarm = Alarm()
+        self._outage = Outage("claiming", logger)
+        self._running: dict[str, Execution] = {}
+        self._reserved = 0
+        self._lost: dict[str, float] = {}
+        self._stopping = False
+        self._at_bound = False
+        self._task: asyncio.Task[None] | None = None
+        self._driver: asyncio.Task[Any] | None = None
+        self._torn = False
+        self._next_in = 0.0
+        self._sweep: asyncio.TimerHandle | None = None
+        self._executor = Executor(profile, tasks, logger, self._extend, self._torn_down)
+        self._renewer = Renewer(profile.lease, store.lease_keeper, clock, logger, self._lease_lost)
+        self._settler = Settler(store, clock, logger, self._written)
+
+    # -- the life of the worker
+
+    @property
+    def running(self) -> Sequence[Job]:
+        """The jobs that run here now."""
+        return [execution.job for execution in self._running.values()]
+
+    def wake(self) -> None:
+        """Look for jobs now; from any thread."""
+        self._alarm.ring()
+
+    def start(self) -> None:
+        """Begin to claim and run in the background; safe twice."""
+        if self._task is None:
+            self._stopping = self._torn = False
+            self._task = self._loop.create_task(self._serve(), name="treadle-worker")
+
+    async def stop(self, grace: float) -> None:
+        """Claim nothing more, let running jobs finish for `grace` seconds, and give back the rest (E24).
+
+        A job whose code still runs after that is left to its lease. Safe twice, and before `start`.
+        """
+        self._stopping = True
+        self._alarm.ring()
+        task, self._task = self._task, None
+        if task is not None:
+            await asyncio.gather(task, return_exceptions=True)
+        await self._await_running(grace)
+        for execution in list(self._running.values()):
+            self._cut_short(execution, STOPPED)
+        await self._await_running(min(1.0, max(grace, ABANDON_AFTER)))
+        left = list(self._running.values())
+        for execution in left:
+            execution.settled = True
+        self._running.clear()
+        unwritten = await self._settler.flush(max(grace, 5.0))
+        if left or unwritten:
+            self._logger.warning(
+                "stopped with %d job(s) still running and %d result(s) not written; they are left to their leases: %s",
+                len(left),
+                unwritten,
+                ", ".join(f"{execution.job.name} {execution.job.id}" for execution in left[:5]),
+            )
+        if self._sweep is not None:
+            self._sweep.cancel()
+            self._sweep = None
+        await asyncio.to_thread(self._renewer.stop)
+
+    async def _await_running(self, seconds: float) -> None:
+        deadline = self._loop.time() + seconds
+        while self._running and (left := deadline - self._loop.time()) > 0:
+            await self._alarm.wait(left)
+
+    async def _serve(self) -> None:
+        unsubscribe = self._clock.on_move(self._alarm.ring)
+        try:
+            while not self._stopping:
+                try:
+                    pause = await self._round()
+                    self._outage.over()
+                except StoreError as error:
+                    pause = self._outage.failed(error)
+                except Exception:
+                    self._logger.exception("the worker failed at a round and goes on")
+                    pause = self._poll_interval
+                if pause == 0:
+                    await asyncio.sleep(0)  # let handlers, and the host application, have their turn
+                elif not self._stopping:
+                    await self._alarm.wait(pause)
+        except asyncio.CancelledError:
+            self._torn = True
+            raise
+        finally:
+            unsubscribe()
+
+    async def run_due(self) -> int:
+        """Run every job that is due now, each once; answers how many attempts were run (E25)."""
+        ran: set[str] = set()
+        again: list[Claim] = []
+        self._stopping = self._torn = False
+        self._driver = asyncio.current_task()
+        try:
+            while not self._stopping:
+                jobs = await self._claim(self._free())
+                for claim, job in jobs:
+                    if job.id in ran:
+                        again.append(claim)  # due again already: kept aside, so that the rest gets its turn
+                    else:
+                        ran.add(job.id)
+                        self._begin(claim, job)
+                if not jobs and not self._running and self._settler.idle:
+                    break
+                if jobs:
+                    await asyncio.sleep(0)
+                else:
+                    await self._alarm.wait(self._poll_interval)
+        except asyncio.CancelledError:
+            self._torn = True
+            raise
+        finally:
+            for claim in again:
+                self._settler.add(Ending(claim, Released()))
+            await self._settler.flush(5.0)
+        return len(ran)
+
+    def _torn_down(self) -> bool:
+        """Whether a handler's cancellation came with that of the whole loop, and so is no doing of its own."""
+        attempt = asyncio.current_task()
+        if attempt is None or not attempt.cancelling():
+            return False
+        return self._torn or any(task is not None and task.cancelling() for task in (self._task, self._driver))
+
+    # -- claiming
+
+    def _free(self) -> int:
+        if self._settler.backlog >= BACKLOG:
+            return 0
+        return self._concurrency - len(self._running) - self._reserved
+
+    async def _round(self) -> float | None:
+        """Claim and start what is due; answers how long to sleep, None for until rung."""
+        free = self._free()
+        if free <= 0:
+            return self._poll_interval if self._settler.backlog >= BACKLOG else None
+        jobs = await self._claim(free)
+        for claim, job in jobs:
+            if self._stopping:
+                self._settler.add(Ending(claim, Released()))  # claimed in the moment of stopping
+            else:
+                self._begin(claim, job)
+        if len(jobs) >= free:
+            return 0.0
+        return min(self._next_in, self._poll_interval)
+
+    async def _claim(self, free: int) -> list[tuple[Claim, Job]]:
+        """Claim at most `free` jobs. A claim whose answer is lost is asked after again, until its leases are over."""
+        names = self._claimable()
+        if free <= 0 or not names:
+            self._next_in = self._poll_interval
+            return []
+        self._reserved += free
+        try:
+            if self._lost:
+                found = await self._recall()
+                if found:
+                    return found[:free]
+            token = os.urandom(12).hex()
+            demand = Demand(free, self._queues, names, self._profile.max_attempts)
+            try:
+                claimed = await self._store.claim(
+                    token, [demand], worker=self._worker_id, lease=self._profile.lease, now=self._clock.for_store()
+                )
+            except BaseException:
+                self._lost[token] = self._clock.seconds() + self._profile.lease
+                raise
+            self._next_in = self._poll_interval if claimed.next_in is None else claimed.next_in
+            return [(Claim(job.id, token), job) for job in claimed.jobs]
+        finally:
+            self._reserved -= free
+
+    async def _recall(self) -> list[tuple[Claim, Job]]:
+        """The jobs of claims whose answers were lost; what the slots cannot take is given back."""
+        held = await self._store.held(list(self._lost))
+        now = self._clock.seconds()
+        self._lost = {token: until for token, until in self._lost.items() if now < until}
+        fresh = [(claim, job) for claim, job in held if job.id not in self._running]
+        room = self._concurrency - len(self._running)
+        for claim, _ in fresh[room:]:
+            self._settler.add(Ending(claim, Released()))
+        for claim, _ in fresh:
+            self._lost.pop(claim.token, None)
+        return fresh[:room]
+
+    def _claimable(self) -> dict[str, int]:
+        bound = SPARE_THREADS + self._concurrency
+        at_bound = self._executor.threads_taken >= bound
+        if at_bound and not self._at_bound:
+            self._logger.error(
+                "%d threads are held by plain handlers, most past their timeout: none is claimed until one ends (limit %d)",
+                self._executor.threads_taken,
+                bound,
+            )
+        self._at_bound = at_bound
+        return self._registry.claimable(self._profile.max_attempts, plain=not at_bound)
+
+    # -- running
+
+    def _begin(self, claim: Claim, job: Job) -> None:
+        entry = self._registry.get(job.name)
+        if entry is None:
+            self._settler.add(Ending(claim, Released()))
+            return
+        execution = Execution(job, claim, entry, self._loop.time())
+        self._running[job.id] = execution
+        timeout = self._executor.timeout(execution)
+        if timeout is not None:
+            execution.timer = self._loop.call_later(timeout, self._time_out, execution)
+        self._renewer.add(claim, self._profile.max_run if timeout is None else timeout + 2 * ABANDON_AFTER + 1.0)
+        if self._sweep is None and self._profile.warn_after is not None:
+            self._sweep = self._loop.call_later(self._profile.warn_after, self._warn_slow)
+        execution.task = _started(self._loop, self._execute(execution))
+
+    async def _execute(self, execution: Execution) -> None:
+        outcome = await self._executor.attempt(execution)
+        if outcome is None:
+            raise asyncio.CancelledError
+        self._settle(execution, outcome)
+
+    def _settle(self, execution: Execution, outcome: Outcome) -> None:
+        """Hand on what the attempt became, once, and free its slot."""
+        if execution.settled:
+            return
+        execution.settled = True
+        if execution.timer is not None:
+            execution.timer.cancel()
+        self._running.pop(execution.job.id, None)
+        following = None if execution.job.schedule is None else self._following(execution.job)
+        self._settler.add(Ending(execution.claim, outcome, following))
+        self._alarm.ring()
+
+    def _written(self, endings: Sequence[Ending]) -> None:
+        for ending in endings:
+            self._renewer.remove(ending.claim)
+        self._alarm.ring()
+
+    # -- ending early
+
+    def _time_out(self, execution: Execution) -> None:
+        self._cut_short(execution, f"timed out after {self._executor.timeout(execution):g} s")
+        execution.timer = self._loop.call_later(ABANDON_AFTER, self._abandon, execution)
+
+    def _abandon(self, execution: Execution) -> None:
+        """Free the slot of an attempt that did not end when it was told to (E23)."""
+        if not execution.settled:
+            self._logger.warning("%s %s did not end at its timeout and was abandoned", execution.job.name, execution.job.id)
+            self._settle(execution, self._executor.timed_out(execution))
+
+    def _cut_short(self, execution: Execution, why: str) -> None:
+        if execution.cut_short is None:
+            execution.cut_short = why
+        execution.aborted.set(why)
+        # A plain handler is not cancelled at a stop: its thread goes on, and may still finish within the last moments.
+        if execution.task is not None and (execution.entry.is_async or why != STOPPED):
+            execution.task.cancel()
+
+    def _lease_lost(self, claim: Claim) -> None:
+        """Called from the renewer's thread."""
+        execution = self._running.get(claim.id)
+        if execution is not None and execution.claim == claim:
+            self._logger.warning("the lease of %s %s was lost; its result will be refused", execution.job.name, claim.id)
+            execution.aborted.set("the lease was lost")
+
+    async def _extend(self, claim: Claim, seconds: float) -> bool:
+        held = await self._store.renew([claim], seconds, now=self._clock.for_store())
+        if claim in held:
+            self._renewer.extended(claim, seconds)
+        return claim in held
+
+    def _warn_slow(self) -> None:
+        """Log jobs that run longer than `warn_after`, each once; looked at now and then, so that a job costs no timer (E18)."""
+        warn_after = self._profile.warn_after
+        assert warn_after is not None
+        now = self._loop.time()
+        for execution in self._running.values():
+            if not execution.warned and now - execution.started >= warn_after:
+                execution.warned = True
+                self._logger.warning(
+                    "%s %s has been running for %.1f s (warn_after is %g s); it is not stopped",
+                    execution.job.name,
+                    execution.job.id,
+                    now - execution.started,
+                    warn_after,
+                )
+        self._sweep = self._loop.call_later(min(1.0, warn_after / 4), self._warn_slow) if self._running else None
+
+
+def _started(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """A task for the work, begun at once where Python can, so that a handler that never waits costs no turn of the loop."""
+    if sys.version_info >= (3, 12):
+        return asyncio.Task(work, loop=loop, eager_start=True)
+    return loop.create_task(work)

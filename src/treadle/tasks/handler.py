@@ -1,0 +1,49 @@
+"""A registered handler: still callable, and with a typed enqueue of its own (E11)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack
+
+from treadle.core.job import Enqueued
+from treadle.tasks.codec import Codec
+from treadle.tasks.options import EnqueueOptions
+
+if TYPE_CHECKING:
+    from treadle.tasks.app import Tasks
+
+Payload = TypeVar("Payload")
+Rest = ParamSpec("Rest")
+Result = TypeVar("Result")
+
+
+class Handler(Generic[Payload, Rest, Result]):
+    """What `@tasks.handler(name)` leaves in the function's place."""
+
+    def __init__(
+        self, tasks: Tasks, name: str, function: Callable[Concatenate[Payload, Rest], Result], codec: Codec | None
+    ) -> None:
+        self._tasks = tasks
+        self._codec = codec
+        self.name = name
+        self.function = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, payload: Payload, *args: Rest.args, **kwargs: Rest.kwargs) -> Result:
+        """Call the function itself, with nothing stored."""
+        return self.function(payload, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<treadle handler {self.name!r}>"
+
+    async def enqueue(self, payload: Payload, **options: Unpack[EnqueueOptions]) -> Enqueued:
+        """`tasks.enqueue` for this name; a payload of the annotated type is turned into JSON (E4)."""
+        return await self._tasks.enqueue(self.name, self._encoded(payload), **options)
+
+    def enqueue_sync(self, payload: Payload, **options: Unpack[EnqueueOptions]) -> Enqueued:
+        """The blocking twin of `enqueue`."""
+        return self._tasks.sync.enqueue(self.name, self._encoded(payload), **options)
+
+    def _encoded(self, payload: Payload) -> Any:
+        return payload if self._codec is None else self._codec.encode(payload)
