@@ -71,5 +71,5 @@ def error_text(error: BaseException) -> str:
 
 def clipped_error(text: str) -> str:
     """The text as `last_error` may hold it (E15)."""
-    clean = text[: MAX_ERROR * 2].replace("\0", "").encode("utf-8", "replace").decode()
+    clean = text.replace("\0", "").encode("utf-8", "replace").decode()
     return clean[:MAX_ERROR]

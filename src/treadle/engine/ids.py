@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 
+_CHANCE = 74  # bits below the 48 of the milliseconds, less version and variant
+
+# Seeded from the system's entropy: ids must not collide, and are no secrets.
+_random = random.Random(os.urandom(32))  # noqa: S311
 _lock = threading.Lock()
 _last = 0
-_FIELDS = 74  # bits below the milliseconds that are not version or variant
-_STEP = 1 << 40  # each id of one millisecond goes on by a random step of up to this
 
 
 def new_id(unix_ms: int) -> str:
@@ -17,23 +20,22 @@ def new_id(unix_ms: int) -> str:
     A clock that stands still or goes back cannot break the order: the id then goes on from the last one.
     """
     global _last
-    random = int.from_bytes(os.urandom(10), "big")
     with _lock:
-        # 48 bits of time and 74 of chance as one number; version and variant are put between them below.
-        value = (unix_ms << _FIELDS) | (random & ((1 << 73) - 1))
+        value = (unix_ms << _CHANCE) | _random.getrandbits(_CHANCE - 1)
         if value <= _last:
-            value = _last + 1 + (random & (_STEP - 1))
+            value = _last + 1 + _random.getrandbits(40)
         _last = value
-    high = value >> 62
-    number = (high >> 12) << 80 | 0x7 << 76 | (high & 0xFFF) << 64 | 0x2 << 62 | (value & ((1 << 62) - 1))
-    text = f"{number:032x}"
+    # 48 bits of time, 4 of version, 12 of chance, 2 of variant, 62 of chance
+    number = (value >> 74) << 80 | 0x7 << 76 | (value >> 62 & 0xFFF) << 64 | 0x2 << 62 | value & 0x3FFFFFFFFFFFFFFF
+    text = "%032x" % number  # noqa: UP031  twice as quick as an f-string here, and ids are made on the hot path
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def _after_fork() -> None:
-    """A child of a fork must not wait for a lock that no thread of it holds."""
+    """A child of a fork must not repeat its parent's ids, nor wait for a lock that no thread of it holds."""
     global _lock
     _lock = threading.Lock()
+    _random.seed(os.urandom(32))
 
 
 os.register_at_fork(after_in_child=_after_fork)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from datetime import UTC, datetime, timedelta
 
@@ -38,10 +39,18 @@ def checked_text(value: object, what: str, limit: int) -> str:
 
 def checked_name(value: object, what: str = "the job name") -> str:
     """A name of 1 to 128 code points without a reserved prefix (E1)."""
+    # Names repeat and are checked at every enqueue, so that what passed is remembered.
+    return _checked_name(value, what) if type(value) is str else _uncached_name(value, what)
+
+
+def _uncached_name(value: object, what: str) -> str:
     name = checked_text(value, what, MAX_NAME)
     if name.startswith(RESERVED_PREFIXES):
         raise InvalidArgument(f"{what} must not begin with 'plugin:' or 'function:', which are reserved: {_shown(name)}")
     return name
+
+
+_checked_name = functools.lru_cache(maxsize=1024)(_uncached_name)
 
 
 def checked_queue(value: object) -> str:
