@@ -8,8 +8,7 @@ import threading
 
 _CHANCE = 74  # bits below the 48 of the milliseconds, less version and variant
 
-# Seeded from the system's entropy: ids must not collide, and are no secrets.
-_random = random.Random(os.urandom(32))  # noqa: S311
+_random = random.Random(os.urandom(32))  # noqa: S311  seeded from the system's entropy; ids must not collide, and are no secrets
 _lock = threading.Lock()
 _last = 0
 

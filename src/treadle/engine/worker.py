@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
@@ -13,8 +12,9 @@ from treadle.core.errors import StoreError
 from treadle.core.job import Job
 from treadle.core.outcome import Outcome, Released
 from treadle.core.profile import Profile
-from treadle.core.store import Claim, Demand, Ending, Store
+from treadle.core.store import Claim, Ending, Store
 from treadle.engine.alarm import Alarm
+from treadle.engine.claimer import Claimer
 from treadle.engine.clock import EngineClock
 from treadle.engine.execution import STOPPED, Execution
 from treadle.engine.executor import Executor
@@ -24,7 +24,6 @@ from treadle.engine.renewer import Renewer
 from treadle.engine.settler import Settler
 
 ABANDON_AFTER = 0.25  # seconds that a cancelled handler gets to clean up before its slot is freed without it
-SPARE_THREADS = 8  # threads that handlers past their timeout may go on holding, beside one a slot (E23)
 BACKLOG = 5000  # endings not yet written at which no more is claimed
 
 
@@ -53,9 +52,7 @@ class Worker:
         self._registry = registry
         self._profile = profile
         self._concurrency = concurrency
-        self._queues = queues
         self._poll_interval = poll_interval
-        self._worker_id = worker_id
         self._clock = clock
         self._logger = logger
         self._following = following
@@ -64,17 +61,26 @@ class Worker:
         self._outage = Outage("claiming", logger)
         self._running: dict[str, Execution] = {}
         self._reserved = 0
-        self._lost: dict[str, float] = {}
         self._stopping = False
-        self._at_bound = False
         self._task: asyncio.Task[None] | None = None
         self._driver: asyncio.Task[Any] | None = None
         self._torn = False
-        self._next_in = 0.0
         self._sweep: asyncio.TimerHandle | None = None
         self._executor = Executor(profile, tasks, logger, self._extend, self._torn_down)
         self._renewer = Renewer(profile.lease, store.lease_keeper, clock, logger, self._lease_lost)
         self._settler = Settler(store, clock, logger, self._written)
+        self._claimer = Claimer(
+            store,
+            registry,
+            profile,
+            concurrency=concurrency,
+            queues=queues,
+            poll_interval=poll_interval,
+            worker_id=worker_id,
+            clock=clock,
+            logger=logger,
+            threads_taken=lambda: self._executor.threads_taken,
+        )
 
     # -- the life of the worker
 
@@ -208,64 +214,25 @@ class Worker:
                 self._begin(claim, job)
         if len(jobs) >= free:
             return 0.0
-        return min(self._next_in, self._poll_interval)
+        return min(self._claimer.next_in, self._poll_interval)
 
     async def _claim(self, free: int) -> list[tuple[Claim, Job]]:
-        """Claim at most `free` jobs. A claim whose answer is lost is asked after again, until its leases are over."""
-        names = self._claimable()
-        if free <= 0 or not names:
-            self._next_in = self._poll_interval
+        if free <= 0:
             return []
         self._reserved += free
         try:
-            if self._lost:
-                found = await self._recall()
-                if found:
-                    return found[:free]
-            token = os.urandom(12).hex()
-            demand = Demand(free, self._queues, names, self._profile.max_attempts)
-            try:
-                claimed = await self._store.claim(
-                    token, [demand], worker=self._worker_id, lease=self._profile.lease, now=self._clock.for_store()
-                )
-            except BaseException:
-                self._lost[token] = self._clock.seconds() + self._profile.lease
-                raise
-            self._next_in = self._poll_interval if claimed.next_in is None else claimed.next_in
-            return [(Claim(job.id, token), job) for job in claimed.jobs]
+            jobs = await self._claimer.claim(free)
         finally:
             self._reserved -= free
-
-    async def _recall(self) -> list[tuple[Claim, Job]]:
-        """The jobs of claims whose answers were lost; what the slots cannot take is given back."""
-        held = await self._store.held(list(self._lost))
-        now = self._clock.seconds()
-        self._lost = {token: until for token, until in self._lost.items() if now < until}
-        fresh = [(claim, job) for claim, job in held if job.id not in self._running]
-        room = self._concurrency - len(self._running)
-        for claim, _ in fresh[room:]:
-            self._settler.add(Ending(claim, Released()))
-        for claim, _ in fresh:
-            self._lost.pop(claim.token, None)
-        return fresh[:room]
-
-    def _claimable(self) -> dict[str, int]:
-        bound = SPARE_THREADS + self._concurrency
-        at_bound = self._executor.threads_taken >= bound
-        if at_bound and not self._at_bound:
-            self._logger.error(
-                "%d threads are held by plain handlers, most past their timeout: none is claimed until one ends (limit %d)",
-                self._executor.threads_taken,
-                bound,
-            )
-        self._at_bound = at_bound
-        return self._registry.claimable(self._profile.max_attempts, plain=not at_bound)
+        for claim, _ in jobs[free:]:
+            self._settler.add(Ending(claim, Released()))  # of an answer that was lost, and no slot for it now
+        return jobs[:free]
 
     # -- running
 
     def _begin(self, claim: Claim, job: Job) -> None:
         entry = self._registry.get(job.name)
-        if entry is None:
+        if entry is None or job.id in self._running:
             self._settler.add(Ending(claim, Released()))
             return
         execution = Execution(job, claim, entry, self._loop.time())
