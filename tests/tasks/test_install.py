@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import pytest
 from treadle import InvalidArgument, Tasks
 
 APPS = Path(__file__).parent / "apps"
+pause = threading.Event()
 KINDS = ["starlette", "fastapi", "litestar"]
 
 
@@ -48,7 +50,7 @@ class Served:
         while line not in self.lines():
             assert self.process.poll() is None, self.process.stderr.read()
             assert time.monotonic() < deadline, f"no {line!r} in {self.lines()}"
-            os.sched_yield()
+            pause.wait(0.01)  # what is waited for happens in another process: look again soon
 
     def enqueue(self, what: str) -> str:
         deadline = time.monotonic() + 20
@@ -58,7 +60,7 @@ class Served:
                     return answer.read().decode()
             except OSError:  # the server does not listen yet
                 assert time.monotonic() < deadline
-                os.sched_yield()
+                pause.wait(0.01)
 
     def terminate(self) -> None:
         self.process.send_signal(signal.SIGTERM)

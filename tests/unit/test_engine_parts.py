@@ -1,0 +1,188 @@
+"""The engine's small parts by themselves: gathering, alarms, outages, services (E26, E27)."""
+
+import asyncio
+import logging
+import threading
+
+import pytest
+
+from treadle import StoreUnavailable
+from treadle.engine.abort import Aborted
+from treadle.engine.alarm import Alarm
+from treadle.engine.clock import EngineClock
+from treadle.engine.gatherer import Gatherer
+from treadle.engine.outage import Outage
+from treadle.engine.service import Service
+from treadle.testing import ManualClock
+
+
+def test_callers_at_the_same_time_share_a_write_and_none_waits_for_a_timer():
+    batches = []
+    gate = asyncio.Event()
+
+    async def write(items):
+        batches.append(items)
+        if len(batches) == 1:
+            await gate.wait()
+        return [item * 10 for item in items]
+
+    async def main():
+        gatherer = Gatherer(write, lambda item: 1, limit=100, load=1000)
+        first = asyncio.create_task(gatherer.add(1))
+        while not batches:
+            await asyncio.sleep(0)
+        others = [asyncio.create_task(gatherer.add(number)) for number in (2, 3, 4)]
+        await asyncio.sleep(0)
+        gate.set()
+        assert [await one for one in (first, *others)] == [10, 20, 30, 40]
+
+    asyncio.run(main())
+    assert batches == [[1], [2, 3, 4]]
+
+
+def test_a_batch_is_bounded_by_number_and_by_load():
+    batches = []
+
+    async def write(items):
+        batches.append(items)
+        return items
+
+    async def main():
+        gatherer = Gatherer(write, lambda item: item, limit=3, load=100)
+        await asyncio.gather(*(gatherer.add(item) for item in (1, 2, 3, 4, 99, 500, 7)))
+
+    asyncio.run(main())
+    assert batches == [[1, 2, 3], [4], [99], [500], [7]]
+
+
+def test_an_error_of_a_write_reaches_each_of_its_callers_and_no_other():
+    async def write(items):
+        if 1 in items:
+            raise StoreUnavailable("away")
+        return items
+
+    async def main():
+        gatherer = Gatherer(write, lambda item: 1, limit=2, load=1000)
+        return await asyncio.gather(*(gatherer.add(item) for item in (1, 2, 3)), return_exceptions=True)
+
+    first, second, third = asyncio.run(main())
+    assert isinstance(first, StoreUnavailable)
+    assert isinstance(second, StoreUnavailable)
+    assert third == 3
+
+
+def test_a_caller_that_goes_away_harms_nobody():
+    async def write(items):
+        await asyncio.sleep(0)
+        return items
+
+    async def main():
+        gatherer = Gatherer(write, lambda item: 1, limit=10, load=1000)
+        calls = [asyncio.create_task(gatherer.add(item)) for item in (1, 2)]
+        await asyncio.sleep(0)
+        calls[0].cancel()
+        assert await calls[1] == 2
+
+    asyncio.run(main())
+
+
+def test_an_alarm_rung_before_the_sleep_or_from_a_thread_ends_it():
+    async def main():
+        alarm = Alarm()
+        alarm.ring()
+        await alarm.wait()
+        threading.Thread(target=alarm.ring).start()
+        await asyncio.wait_for(alarm.wait(3600), 5)
+        await alarm.wait(0.001)
+
+    asyncio.run(main())
+
+
+def test_an_alarm_of_a_closed_loop_can_still_be_rung():
+    async def main():
+        return Alarm()
+
+    alarm = asyncio.run(main())
+    thread = threading.Thread(target=alarm.ring)
+    thread.start()
+    thread.join()
+
+
+def test_aborted_wakes_awaiters_and_blocked_threads_and_keeps_its_first_reason():
+    async def main():
+        aborted = Aborted()
+        awaiting = asyncio.ensure_future(_await(aborted))
+        blocked = asyncio.create_task(asyncio.to_thread(aborted.wait, 20))
+        await asyncio.sleep(0)
+        aborted.set("timeout")
+        aborted.set("other")
+        await awaiting
+        assert await blocked
+        assert aborted.is_set()
+        assert aborted.reason == "timeout"
+        await aborted
+        assert aborted.wait(0)
+
+    async def _await(aborted):
+        await aborted
+
+    asyncio.run(main())
+
+
+def test_an_outage_writes_few_lines_and_pauses_longer_and_longer(caplog):
+    outage = Outage("claiming", logging.getLogger("treadle"))
+    pauses = [outage.failed(StoreUnavailable("no server")) for _ in range(50)]
+    outage.over()
+    outage.over()
+    assert caplog.records[0].getMessage().startswith("claiming: the store failed")
+    assert len(caplog.records) == 2
+    assert pauses[0] < 0.2
+    assert all(1.5 <= pause <= 2.5 for pause in pauses[6:])
+
+
+class Counting(Service):
+    def __init__(self, clock=None):
+        super().__init__(3600, EngineClock(clock), logging.getLogger("treadle"))
+        self.rounds = 0
+        self.fail = None
+
+    async def run_once(self):
+        self.rounds += 1
+        if self.fail:
+            raise self.fail
+
+
+def test_a_service_stops_safely_twice_and_before_its_start_and_starts_again():
+    async def main():
+        service = Counting()
+        await service.stop()
+        service.start()
+        service.start()
+        await asyncio.sleep(0)
+        await service.stop()
+        await service.stop()
+        assert service.rounds == 1
+        service.start()
+        await asyncio.sleep(0)
+        await service.stop()
+        assert service.rounds == 2
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("away"), ValueError("a fault of ours")])
+def test_a_service_survives_what_its_rounds_raise(error, caplog):
+    async def main():
+        clock = ManualClock()
+        service = Counting(clock)
+        service.fail = error
+        service.start()
+        await asyncio.sleep(0)
+        service.fail = None
+        clock.advance(1)
+        while service.rounds < 2:
+            await asyncio.sleep(0)
+        await service.stop()
+
+    asyncio.run(main())
+    assert caplog.records
