@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from treadle.core.job import FINISHED, Job, State
 from treadle.core.policies.limits import owned_by_a_face
@@ -36,7 +36,7 @@ class JobFilter:
             and (self.queues is None or job.queue in self.queues)
             and (self.of_faces is None or self.of_faces == owned_by_a_face(job.queue))
             and (self.keyed is None or self.keyed == (job.idempotency_key is not None))
-            and (self.older_than is None or self._since(job) <= now - timedelta(seconds=self.older_than))
+            and (self.older_than is None or (now - self._since(job)).total_seconds() >= self.older_than)
         )
 
     @staticmethod

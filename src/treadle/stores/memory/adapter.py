@@ -37,14 +37,8 @@ class MemoryStore:
     async def enqueue(self, jobs: Sequence[NewJob], *, now: datetime | None = None) -> list[Enqueued]:
         """Store the jobs; see `JobStore.enqueue` (E4, E6, E7, E9)."""
         with self._lock:
-            at = _at(now)
-            insert = self._ledger.insert
-            answers = []
-            for new in jobs:
-                job, created = insert(new, at)
-                answers.append(Enqueued(job.id, created, job))
-            self._ledger.by_state[State.PENDING].sweep()
-        self._wakers.wake()
+            answers = self._ledger.insert(jobs, _at(now))
+        self._wakers.wake(self._ledger.lanes.arrivals)
         return answers
 
     async def claim(
@@ -69,7 +63,7 @@ class MemoryStore:
         """Apply outcomes; see `JobStore.finish` (E22, T1)."""
         with self._lock:
             held = ending.finish(self._ledger, endings, _at(now))
-        self._wakers.wake()
+        self._wakers.wake(self._ledger.lanes.arrivals)
         return held
 
     async def expired(self, limit: int, *, now: datetime | None = None) -> list[Expired]:
@@ -81,7 +75,7 @@ class MemoryStore:
         """Take expired jobs back; see `JobStore.reclaim` (E21)."""
         with self._lock:
             taken = ending.reclaim(self._ledger, reclaims, _at(now))
-        self._wakers.wake()
+        self._wakers.wake(self._ledger.lanes.arrivals)
         return taken
 
     async def redrive(
@@ -90,14 +84,14 @@ class MemoryStore:
         """Send dead letters round again; see `JobStore.redrive` (E17)."""
         with self._lock:
             redriven = upkeep.redrive(self._ledger, which, policy, limit, _at(now))
-        self._wakers.wake()
+        self._wakers.wake(self._ledger.lanes.arrivals)
         return redriven
 
     async def run_now(self, which: JobFilter, *, now: datetime | None = None) -> int:
         """Make pending jobs due now; see `JobStore.run_now` (E2)."""
         with self._lock:
             number = upkeep.run_now(self._ledger, which, _at(now))
-        self._wakers.wake()
+        self._wakers.wake(self._ledger.lanes.arrivals)
         return number
 
     async def delete(self, which: JobFilter, *, limit: int | None = None, now: datetime | None = None) -> int:
@@ -112,7 +106,7 @@ class MemoryStore:
         with self._lock:
             at = _at(now)
             answers = [self._ledger.ensure(interval, job_id, at) for interval, job_id in intervals]
-        self._wakers.wake()
+        self._wakers.wake(self._ledger.lanes.arrivals)
         return answers
 
     async def intervals(self, schedules: Sequence[str]) -> list[Interval]:
@@ -145,10 +139,10 @@ class MemoryStore:
             ledger = self._ledger
             repeated = ledger.lanes.repeated()
             return Stats(
-                pending=ledger.by_state[State.PENDING].live,
-                running=len(ledger.tokens),
-                done=ledger.by_state[State.DONE].live,
-                dead=ledger.by_state[State.DEAD].live,
+                pending=ledger.number(State.PENDING),
+                running=ledger.number(State.RUNNING),
+                done=ledger.number(State.DONE),
+                dead=ledger.number(State.DEAD),
                 next_run_at=ledger.lanes.soonest(),
                 duplicates=dict(sorted(repeated.items(), key=lambda item: (-item[1], item[0]))[:_DUPLICATES_SHOWN]),
                 duplicate_names=len(repeated),

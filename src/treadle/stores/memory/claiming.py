@@ -5,68 +5,86 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from heapq import heapify, heappop, heapreplace
+from typing import TypeAlias
 
-from treadle.core.job import Job, State
+from treadle.core.job import Job
 from treadle.core.store import Claimed, Demand
-from treadle.stores.memory import snapshot
-from treadle.stores.memory.lane import Entry, Lane
+from treadle.stores.memory.lane import Lane, Line
 from treadle.stores.memory.ledger import Ledger
 from treadle.stores.memory.moments import later
+from treadle.stores.memory.snapshot import running
+
+# Priority, due time and id decide; ids differ, so that what follows is never compared.
+_Head: TypeAlias = tuple[int, datetime, str, int, Line, Job]
 
 
 def claim(ledger: Ledger, token: str, demands: Sequence[Demand], worker: str, lease: float, now: datetime) -> Claimed:
-    """Take what the demands ask for; exact about when the next job is due, whether the limits were reached or not."""
-    until = later(now, lease)
-    claimed: list[Job] = []
+    """Take what the demands ask for, and tell exactly when the next job is due, whether the limits were reached or not."""
+    claiming = _Claiming(ledger, token, worker, later(now, lease), now)
+    all_lanes: list[Lane] = []
+    more = False
     for demand in demands:
         lanes = ledger.lanes.demanded(demand)
-        for job, max_attempts in _taken(ledger, lanes, demand.limit, now):
-            running = snapshot.running(job, now, until, worker, max_attempts)
-            ledger.jobs[job.id] = running
-            ledger.tokens[job.id] = token
-            claimed.append(running)
-    ledger.by_state[State.PENDING].live -= len(claimed)
-    return Claimed(claimed, _next_in(ledger, demands, now))
+        more = claiming.take(lanes, demand.limit) or more
+        all_lanes += [lane for lane, _ in lanes]
+    ledger.pending.live -= len(claiming.claimed)
+    # Of several demands, a later one may have taken what an earlier one left.
+    next_in = 0.0 if more and len(demands) == 1 else _next_in(ledger, all_lanes, now)
+    return Claimed(claiming.claimed, next_in)
 
 
-def _taken(ledger: Ledger, lanes: Sequence[tuple[Lane, int]], limit: int, now: datetime) -> list[tuple[Job, int]]:
-    """The due jobs of the lanes, best first over all of them, and no longer in their lanes."""
-    jobs = ledger.jobs
-    heads = [
-        (best[0], best[1], index, best[2])
-        for index, (lane, _) in enumerate(lanes)
-        if (best := lane.best(jobs, now)) is not None
-    ]
-    heapify(heads)
-    taken: list[tuple[Job, int]] = []
-    numbers = [0] * len(lanes)
-    while heads and len(taken) < limit:
-        negative, _, index, line = heads[0]
-        # The line goes on as long as it is ahead of the next best lane.
-        runner_up = min(heads[1:3], default=None)
-        bound: Entry | None = runner_up[1] if runner_up is not None and runner_up[0] == negative else None
-        came: list[Job] = []
-        line.take(limit - len(taken), now, bound, jobs, came)
-        lane, max_attempts = lanes[index]
-        taken += [(job, max_attempts) for job in came]
-        numbers[index] += len(came)
-        best = lane.best(jobs, now) if len(taken) < limit else None
-        if best is None:
-            heappop(heads)
-        else:
-            heapreplace(heads, (best[0], best[1], index, best[2]))
-    for (lane, _), number in zip(lanes, numbers, strict=True):
-        if number:
-            ledger.lanes.taken(lane, number)
-    return taken
+class _Claiming:
+    """One claim under way."""
+
+    def __init__(self, ledger: Ledger, token: str, worker: str, until: datetime, now: datetime) -> None:
+        self.claimed: list[Job] = []
+        self._ledger, self._token, self._worker, self._until, self._now = ledger, token, worker, until, now
+
+    def take(self, lanes: Sequence[tuple[Lane, int]], limit: int) -> bool:
+        """Claim at most `limit` due jobs of the lanes, best first over all of them; whether more are due."""
+        jobs, now = self._ledger.jobs, self._now
+        heads: list[_Head] = []
+        for index, (lane, _) in enumerate(lanes):
+            best = lane.best(jobs, now)
+            if best is not None:
+                heads.append((best[0].negative, best[1].run_at, best[1].id, index, best[0], best[1]))
+        heapify(heads)
+        room = limit
+        while heads and room > 0:
+            _, _, _, index, line, head = heads[0]
+            lane, max_attempts = lanes[index]
+            # Alone, a line is taken as far as it goes; in company, one job at a time.
+            taken = line.take(room, now, jobs) if len(heads) == 1 else [head]
+            self._hold(lane, taken, max_attempts)
+            room -= len(taken)
+            following = line.head(jobs)
+            if following is None or following.run_at > now:
+                best = lane.best(jobs, now)
+                if best is None:
+                    heappop(heads)
+                    self._ledger.lanes.close(lane)
+                    continue
+                line, following = best
+            heapreplace(heads, (line.negative, following.run_at, following.id, index, line, following))
+        return bool(heads)
+
+    def _hold(self, lane: Lane, taken: Sequence[Job], max_attempts: int) -> None:
+        jobs, tokens, token, claimed = self._ledger.jobs, self._ledger.tokens, self._token, self.claimed
+        now, until, worker = self._now, self._until, self._worker
+        for job in taken:
+            held = jobs[job.id] = running(job, now, until, worker, max_attempts)
+            tokens[job.id] = token
+            claimed.append(held)
+        lane.pending -= len(taken)
 
 
-def _next_in(ledger: Ledger, demands: Sequence[Demand], now: datetime) -> float | None:
-    """Seconds until a job that the demands are about is due; 0.0 if one is."""
-    soonest = [
-        moment
-        for demand in demands
-        for lane, _ in ledger.lanes.demanded(demand)
-        if (moment := lane.soonest(ledger.jobs)) is not None
-    ]
-    return max(0.0, (min(soonest) - now).total_seconds()) if soonest else None
+def _next_in(ledger: Ledger, lanes: Sequence[Lane], now: datetime) -> float | None:
+    """Seconds until a job of the lanes is due; 0.0 where one is, None where none waits."""
+    soonest: datetime | None = None
+    for lane in lanes:
+        moment = lane.soonest(ledger.jobs)
+        if moment is not None and (soonest is None or moment < soonest):
+            if moment <= now:
+                return 0.0
+            soonest = moment
+    return None if soonest is None else (soonest - now).total_seconds()

@@ -20,11 +20,11 @@ def finish(ledger: Ledger, endings: Iterable[Ending], now: datetime) -> set[Clai
     tokens = ledger.tokens
     held = set()
     for ending in endings:
-        claim = ending.claim
-        if tokens.get(claim.id) == claim.token:
-            _end(ledger, claim.id, ending.outcome, ending.following, now)
+        job_id, token = claim = ending.claim
+        if tokens.get(job_id) == token:
+            _end(ledger, job_id, ending.outcome, ending.following, now)
             held.add(claim)
-    ledger.sweep()
+    ledger.pending.sweep()
     return held
 
 
@@ -58,7 +58,7 @@ def reclaim(ledger: Ledger, reclaims: Sequence[Reclaim], now: datetime) -> set[C
         if until is not None and until == seen.lease_until and until <= now:
             _end(ledger, claim.id, reclaim.outcome, reclaim.following, now)
             taken.add(claim)
-    ledger.sweep()
+    ledger.pending.sweep()
     return taken
 
 
@@ -80,6 +80,6 @@ def _end(ledger: Ledger, id: str, outcome: Outcome, following: NewJob | None, no
         case _:
             assert_never(outcome)
     if following is not None:
-        copy, created = ledger.insert(following, now)
-        if created:
-            ledger.intervals.remember_due(copy)
+        (answer,) = ledger.insert([following], now)
+        if answer.created:
+            ledger.intervals.remember_due(answer.job)

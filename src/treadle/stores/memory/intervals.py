@@ -27,5 +27,6 @@ class Intervals:
     def remember_due(self, job: Job) -> None:
         """If the pending job is the copy of an interval, note when it is due, for putting it back (T3)."""
         # A redriven copy has lost its key: it is a job like any other.
-        if job.schedule is not None and job.key is not None and job.schedule in self._intervals:
-            self._due[job.schedule] = job.run_at
+        schedule, key = job.schedule, job.key
+        if schedule is not None and schedule in self._intervals and key is not None and key.kind == "schedule":
+            self._due[schedule] = job.run_at

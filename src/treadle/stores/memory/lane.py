@@ -8,13 +8,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from heapq import heapify, heappop, heappush
 from operator import attrgetter
-from typing import TypeAlias
 
 from treadle.core.job import Job
 from treadle.core.policies.limits import owned_by_a_face
 
-# The serial number keeps two entries of one job from being compared by the jobs themselves, which have no order.
-Entry: TypeAlias = tuple[datetime, str, int, Job]
 SLACK = 16
 _negative = attrgetter("negative")
 
@@ -23,68 +20,75 @@ class Line:
     """Pending jobs of one priority by `run_at` and id, due or not.
 
     `run` holds those that were due when they came and came in order, as nearly all do: its ends cost nothing. `heap`
-    holds the rest. An entry whose job is no longer the stored one is stale, and dropped when it comes to the head.
+    holds the rest; the serial number there keeps two entries of one id from being compared by the jobs, which have no
+    order. A job that is no longer the stored one of its id is stale, and dropped when it comes to the head.
     """
 
     __slots__ = ("heap", "negative", "run")
 
     def __init__(self, negative: int) -> None:
         self.negative = negative
-        self.run: deque[Entry] = deque()
-        self.heap: list[Entry] = []
+        self.run: deque[Job] = deque()
+        self.heap: list[tuple[datetime, str, int, Job]] = []
 
-    def push(self, entry: Entry, now: datetime) -> None:
-        """Line the entry up."""
-        run = self.run
-        if entry[0] <= now and (not run or run[-1] < entry):
-            run.append(entry)
-        else:
-            heappush(self.heap, entry)
+    def push(self, job: Job, now: datetime, serial: int) -> None:
+        """Line the job up."""
+        run, run_at = self.run, job.run_at
+        if run_at <= now:
+            if not run:
+                run.append(job)
+                return
+            last = run[-1]
+            if last.id < job.id if last.run_at == run_at else last.run_at < run_at:
+                run.append(job)
+                return
+        heappush(self.heap, (run_at, job.id, serial, job))
 
-    def head(self, jobs: Mapping[str, Job]) -> Entry | None:
-        """The first entry that is not stale."""
+    def head(self, jobs: Mapping[str, Job]) -> Job | None:
+        """The first job that is not stale."""
         run, heap = self.run, self.heap
-        while True:
-            from_heap = bool(heap) and (not run or heap[0] < run[0])
-            if from_heap:
-                entry = heap[0]
-            elif run:
-                entry = run[0]
-            else:
-                return None
-            if jobs.get(entry[1]) is entry[3]:
-                return entry
+        while heap or run:
+            from_heap = self._heap_leads()
+            job = heap[0][3] if from_heap else run[0]
+            if jobs.get(job.id) is job:
+                return job
             if from_heap:
                 heappop(heap)
             else:
                 run.popleft()
+        return None
 
-    def take(self, room: int, now: datetime, bound: Entry | None, jobs: Mapping[str, Job], into: list[Job]) -> None:
-        """Move due jobs into the list, at most `room`, as long as they come before `bound`."""
+    def take(self, room: int, now: datetime, jobs: Mapping[str, Job]) -> list[Job]:
+        """The due jobs from the head, at most `room`, lined up no longer."""
         run, heap = self.run, self.heap
-        while room:
-            from_heap = bool(heap) and (not run or heap[0] < run[0])
-            if from_heap:
-                entry = heap[0]
-            elif run:
-                entry = run[0]
-            else:
-                return
-            if entry[0] > now or (bound is not None and entry > bound):
-                return
+        taken: list[Job] = []
+        while room and (heap or run):
+            from_heap = self._heap_leads() if heap else False
+            job = heap[0][3] if from_heap else run[0]
+            if job.run_at > now:
+                break
             if from_heap:
                 heappop(heap)
             else:
                 run.popleft()
-            if jobs.get(entry[1]) is entry[3]:
-                into.append(entry[3])
+            if jobs.get(job.id) is job:
+                taken.append(job)
                 room -= 1
+        return taken
 
     def sweep(self, jobs: Mapping[str, Job]) -> None:
-        """Drop every stale entry."""
-        self.run = deque(entry for entry in self.run if jobs.get(entry[1]) is entry[3])
+        """Drop every stale job."""
+        self.run = deque(job for job in self.run if jobs.get(job.id) is job)
         self.heap = [entry for entry in self.heap if jobs.get(entry[1]) is entry[3]]
         heapify(self.heap)
+
+    def _heap_leads(self) -> bool:
+        if not self.heap:
+            return False
+        if not self.run:
+            return True
+        entry, job = self.heap[0], self.run[0]
+        return entry[1] < job.id if entry[0] == job.run_at else entry[0] < job.run_at
 
     def __len__(self) -> int:
         """How many entries are kept, stale ones too."""
@@ -113,16 +117,16 @@ class Lane:
             lines.insert(at, Line(negative))
         return lines[at]
 
-    def best(self, jobs: Mapping[str, Job], now: datetime) -> tuple[int, Entry, Line] | None:
+    def best(self, jobs: Mapping[str, Job], now: datetime) -> tuple[Line, Job] | None:
         """The due job that goes first, and its line; None where none is due."""
-        best: tuple[int, Entry, Line] | None = None
+        best: tuple[Line, Job] | None = None
         emptied = False
         for line in self.lines:
-            entry = line.head(jobs)
-            if entry is None:
+            job = line.head(jobs)
+            if job is None:
                 emptied = True
-            elif entry[0] <= now:
-                best = line.negative, entry, line
+            elif job.run_at <= now:
+                best = line, job
                 break
         if emptied:
             self.lines = [line for line in self.lines if len(line)]
@@ -130,11 +134,11 @@ class Lane:
 
     def soonest(self, jobs: Mapping[str, Job]) -> datetime | None:
         """When the next pending job is due, or was."""
-        heads = [head[0] for line in self.lines if (head := line.head(jobs)) is not None]
+        heads = [head.run_at for line in self.lines if (head := line.head(jobs)) is not None]
         return min(heads, default=None)
 
     def sweep(self, jobs: Mapping[str, Job]) -> None:
-        """Drop stale entries if they are the larger part."""
+        """Drop stale jobs if they are the larger part."""
         if sum(map(len, self.lines)) > 2 * self.pending + SLACK:
             for line in self.lines:
                 line.sweep(jobs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import count
 
 from treadle.core.job import Job
 from treadle.core.policies.limits import owned_by_a_face
@@ -20,7 +19,7 @@ class Lanes:
         self._jobs = jobs
         self._by_queue: dict[str, dict[str, Lane]] = {}
         self._by_name: dict[str, dict[str, Lane]] = {}
-        self._serial = count()
+        self.arrivals = 0  # how often a job came to wait, or to wait for another moment
 
     def push(self, job: Job, now: datetime) -> None:
         """Take in a job that has become pending."""
@@ -29,31 +28,32 @@ class Lanes:
         if lane is None:
             lane = self._open(job.queue, job.name)
         lane.pending += 1
-        lane.line(-job.priority).push((job.run_at, job.id, next(self._serial), job), now)
+        self.arrivals += 1
+        lane.line(-job.priority).push(job, now, self.arrivals)
 
     def moved(self, job: Job, now: datetime) -> None:
         """Line up a pending job anew whose due time has changed."""
         lane = self._by_queue[job.queue][job.name]
-        lane.line(-job.priority).push((job.run_at, job.id, next(self._serial), job), now)
+        self.arrivals += 1
+        lane.line(-job.priority).push(job, now, self.arrivals)
         lane.sweep(self._jobs)
 
     def gone(self, queue: str, name: str) -> None:
         """Take note that a pending job is no longer stored."""
         lane = self._by_queue[queue][name]
-        self.taken(lane, 1)
+        lane.pending -= 1
         lane.sweep(self._jobs)
+        self.close(lane)
 
-    def taken(self, lane: Lane, number: int) -> None:
-        """Take note that so many jobs of the lane are no longer pending."""
-        lane.pending -= number
-        if not lane.pending:
-            for lanes, outer, inner in (
-                (self._by_queue, lane.queue, lane.name),
-                (self._by_name, lane.name, lane.queue),
-            ):
-                del lanes[outer][inner]
-                if not lanes[outer]:
-                    del lanes[outer]
+    def close(self, lane: Lane) -> None:
+        """Give the lane up if none of its jobs is pending any longer."""
+        if lane.pending:
+            return
+        queue, name = lane.queue, lane.name
+        for lanes, outer, inner in ((self._by_queue, queue, name), (self._by_name, name, queue)):
+            del lanes[outer][inner]
+            if not lanes[outer]:
+                del lanes[outer]
 
     def demanded(self, demand: Demand) -> list[tuple[Lane, int]]:
         """The lanes that the demand is about, each with the `max_attempts` for jobs without one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,7 +14,7 @@ from treadle.stores.memory.lanes import Lanes
 from treadle.stores.memory.moments import in_utc, later
 from treadle.stores.memory.roll import Roll
 
-_STATES = (State.PENDING, State.DONE, State.DEAD)
+_PENDING = State.PENDING
 
 
 class Ledger:
@@ -25,33 +26,48 @@ class Ledger:
         self.keys: dict[tuple[str, str, str], str] = {}
         self.lanes = Lanes(self.jobs)
         self.intervals = Intervals()
-        self.by_state: dict[State, Roll[str]] = {state: self._of_state(state) for state in _STATES}
         self.by_name: dict[str, Roll[str]] = {}
-        # By the time of finishing, those with an idempotency key apart, since they may be kept for ever (E29).
-        self.finished: dict[tuple[State, bool], Roll[tuple[datetime, str]]] = {
-            (state, keyed): self._of_finish(state) for state in FINISHED for keyed in (False, True)
-        }
+        self.pending = self._of_state(_PENDING)
+        # Finished jobs by id and by time of finishing, those with an idempotency key apart: they may be kept for ever,
+        # and must not be in the way of pruning the others (E29).
+        self.finished: dict[tuple[State, bool], Roll[str]] = {}
+        self.ages: dict[tuple[State, bool], Roll[tuple[datetime, str]]] = {}
+        for state in FINISHED:
+            for keyed in (False, True):
+                self.finished[state, keyed] = self._of_state(state)
+                self.ages[state, keyed] = self._of_finish(state)
 
-    def insert(self, new: NewJob, now: datetime) -> tuple[Job, bool]:
-        """Store the job, or find the one that holds its id or its key; whether it is new (E6, E7, E9)."""
-        holder = self.jobs.get(new.id)
-        if holder is not None:
-            return holder, False
-        key = new.key
-        if key is not None:
-            place = (new.name, key.kind, key.text)
-            held_by = self.keys.setdefault(place, new.id)
-            if held_by != new.id:
-                return self.jobs[held_by], False
-        run_at = later(now, new.delay) if new.run_at is None else in_utc(new.run_at)
-        job = snapshot.stored(new, now, run_at)
-        name = job.name
-        roll = self.by_name.get(name)
-        if roll is None:
-            roll = self.by_name[name] = self._of_name(name)
-        roll.add(job.id)
-        self.pend(job, now)
-        return job, True
+    def insert(self, news: Iterable[NewJob], now: datetime) -> list[Enqueued]:
+        """Store each job, or find the one that holds its id or its key (E6, E7, E9)."""
+        jobs, keys, push, by_name = self.jobs, self.keys, self.lanes.push, self.by_name
+        pending = self.pending
+        pending.sweep()
+        enter = pending.fresh.append
+        answers = []
+        for new in news:
+            job_id, key = new.id, new.key
+            holder = jobs.get(job_id)
+            if holder is None and key is not None:
+                held_by = keys.setdefault((new.name, key.kind, key.text), job_id)
+                holder = jobs.get(held_by)  # none where the key was free
+            if holder is not None:
+                answers.append(snapshot.answer(holder, created=False))
+                continue
+            if new.run_at is not None:
+                run_at = in_utc(new.run_at)
+            else:
+                run_at = later(now, new.delay) if new.delay else now
+            job = jobs[job_id] = snapshot.stored(new, now, run_at)
+            roll = by_name.get(new.name)
+            if roll is None:
+                roll = by_name[new.name] = self._of_name(new.name)
+            roll.fresh.append(job_id)
+            roll.live += 1
+            enter(job_id)
+            pending.live += 1
+            push(job, now)
+            answers.append(snapshot.answer(job, created=True))
+        return answers
 
     def ensure(self, interval: Interval, id: str, now: datetime) -> Enqueued | None:
         """Remember the interval, and put its copy back where none is unfinished, due when the last one was (T1 to T4)."""
@@ -60,43 +76,45 @@ class Ledger:
         if key is not None and (interval.job.name, key.kind, key.text) in self.keys:
             return None
         copy = replace(interval.job, id=id, run_at=now if due is None else due)
-        job, created = self.insert(copy, now)
-        if created:
-            self.intervals.remember_due(job)
-        return Enqueued(job.id, created, job)
+        (answer,) = self.insert([copy], now)
+        if answer.created:
+            self.intervals.remember_due(answer.job)
+        return answer
 
     def pend(self, job: Job, now: datetime) -> None:
         """Keep a job that has become pending."""
         self.jobs[job.id] = job
-        pending = self.by_state[State.PENDING]
-        pending.fresh.append(job.id)
-        pending.live += 1
+        self.pending.add(job.id)
         self.lanes.push(job, now)
 
     def finish(self, job: Job, now: datetime) -> None:
         """Keep a job that is done or dead, and free a key that holds only as long as its job is unfinished (E7, T4)."""
-        self.jobs[job.id] = job
-        self.by_state[job.state].add(job.id)
-        key = job.key
+        job_id, state, key = job.id, job.state, job.key
+        self.jobs[job_id] = job
         keyed = False
         if key is not None:
             keyed = key.kind == "idempotency"
             if not keyed:
                 self.free(job, key)
-        self.finished[job.state, keyed].add((now, job.id))
+        by_id, by_time = self.finished[state, keyed], self.ages[state, keyed]
+        by_id.fresh.append(job_id)
+        by_id.live += 1
+        by_time.fresh.append((now, job_id))
+        by_time.live += 1
 
     def unfinish(self, job: Job) -> None:
         """Take note that the done or dead job is about to be another."""
-        self.by_state[job.state].live -= 1
-        self.finished[job.state, job.idempotency_key is not None].live -= 1
+        place = job.state, job.idempotency_key is not None
+        self.finished[place].live -= 1
+        self.ages[place].live -= 1
 
     def remove(self, job: Job) -> None:
         """Forget a job that is not running."""
         del self.jobs[job.id]
         if job.key is not None:
             self.free(job, job.key)
-        if job.state is State.PENDING:
-            self.by_state[State.PENDING].live -= 1
+        if job.state is _PENDING:
+            self.pending.live -= 1
             self.lanes.gone(job.queue, job.name)
             self.intervals.remember_due(job)
         else:
@@ -116,10 +134,17 @@ class Ledger:
 
     def sweep(self) -> None:
         """Keep the rolls from outgrowing the jobs; for the end of a change that made entries stale."""
-        for by_state in self.by_state.values():
-            by_state.sweep()
-        for finished in self.finished.values():
-            finished.sweep()
+        self.pending.sweep()
+        for by_id in self.finished.values():
+            by_id.sweep()
+        for by_time in self.ages.values():
+            by_time.sweep()
+
+    def number(self, state: State) -> int:
+        """How many jobs are in the state."""
+        if state is State.RUNNING:
+            return len(self.tokens)
+        return self.pending.live if state is _PENDING else sum(self.finished[state, keyed].live for keyed in (False, True))
 
     def _of_state(self, state: State) -> Roll[str]:
         jobs = self.jobs

@@ -27,4 +27,9 @@ def earlier(now: datetime, seconds: float) -> datetime | None:
 
 def in_utc(moment: datetime) -> datetime:
     """The moment in UTC, unchanged where it is so already."""
-    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    if moment.tzinfo is UTC:
+        return moment
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return FAR_FUTURE if moment.year > 1 else datetime.min.replace(tzinfo=UTC)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 E = TypeVar("E", bound=Any)
-SLACK = 256
+SLACK = 64
 
 
 class Roll(Generic[E]):
@@ -29,8 +29,11 @@ class Roll(Generic[E]):
         self.live += 1
 
     def ordered(self) -> list[E]:
-        """All entries in order, stale ones and repetitions among them; not to be kept over a change."""
-        fresh, ordered = self.fresh, self._ordered
+        """All entries in order, stale ones and repetitions among them; not to be kept over a change.
+
+        Stale ones in front are dropped: who deletes oldest first, step by step, would walk over them at each step.
+        """
+        fresh, ordered, valid = self.fresh, self._ordered, self._valid
         if fresh:
             fresh.sort()
             in_order = not ordered or ordered[-1] <= fresh[0]
@@ -38,6 +41,8 @@ class Roll(Generic[E]):
             if not in_order:
                 ordered.sort()
             self.fresh = []
+        if ordered and not valid(ordered[0]):
+            del ordered[: next((at for at, entry in enumerate(ordered) if valid(entry)), len(ordered))]
         return ordered
 
     def sweep(self) -> None:
@@ -47,9 +52,14 @@ class Roll(Generic[E]):
         if not self.live:
             self._ordered, self.fresh = [], []
             return
-        valid = self._valid
-        self._ordered = sorted({entry for entry in (*self._ordered, *self.fresh) if valid(entry)})
-        self.fresh = []
+        # In order first: entries come nearly so, and sorting them then costs little, as does spotting repetitions.
+        kept: list[E] = []
+        valid, last = self._valid, None
+        for entry in self.ordered():
+            if entry != last and valid(entry):
+                kept.append(entry)
+                last = entry
+        self._ordered = kept
 
     def __len__(self) -> int:
         """How many entries are kept, stale ones too."""

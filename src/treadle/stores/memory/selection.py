@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from heapq import merge
@@ -11,7 +11,7 @@ from itertools import islice
 from operator import itemgetter
 
 from treadle.core.filter import JobFilter
-from treadle.core.job import FINISHED, Job, State
+from treadle.core.job import Job, State
 from treadle.stores.memory.ledger import Ledger
 from treadle.stores.memory.moments import earlier
 
@@ -34,28 +34,31 @@ def select(
     before: str | None = None,
 ) -> list[Job]:
     """Matching jobs by id, at most `limit`; `before` is the id that they come before."""
-    return list(islice(_matching(ledger, which, now, limit, newest_first, before), limit))
+    return list(islice(_matching(ledger, which, now, limit, newest_first=newest_first, before=before), limit))
 
 
 def number(ledger: Ledger, which: JobFilter, now: datetime) -> int:
     """How many jobs match."""
     if which.ids is None and which.queues is None and which.older_than is None and which.keyed is None:
         if which.names is None:
-            return sum(_of_state(ledger, state) for state in (which.states if which.states is not None else _ALL))
+            return sum(map(ledger.number, _ALL if which.states is None else which.states))
         if which.states is None:
             return sum(ledger.by_name[name].live for name in which.names if name in ledger.by_name)
-    return sum(1 for _ in _matching(ledger, which, now, None, False, None))
+    return sum(1 for _ in _matching(ledger, which, now, None, newest_first=False, before=None))
 
 
 def _matching(
-    ledger: Ledger, which: JobFilter, now: datetime, limit: int | None, newest_first: bool, before: str | None
+    ledger: Ledger, which: JobFilter, now: datetime, limit: int | None, *, newest_first: bool, before: str | None
 ) -> Iterator[Job]:
-    if which.older_than is not None and earlier(now, which.older_than) is None:
-        return
-    ids = _candidates(ledger, which, now, limit, newest_first, before)
-    condition = replace(which, ids=None)  # the candidates are of these ids only, if any are given
+    cutoff = None
+    if which.older_than is not None:
+        cutoff = earlier(now, which.older_than)
+        if cutoff is None:
+            return
+    lists = [sorted(which.ids)] if which.ids is not None else _candidates(ledger, which, cutoff, limit)
+    condition = replace(which, ids=None)  # where ids are given, the candidates are those
     last = None
-    for job_id in ids:
+    for job_id in merge(*(_walk(ids, newest_first, before) for ids in lists), reverse=newest_first):
         if job_id == last:
             continue
         last = job_id
@@ -64,46 +67,28 @@ def _matching(
             yield job
 
 
-def _candidates(
-    ledger: Ledger, which: JobFilter, now: datetime, limit: int | None, newest_first: bool, before: str | None
-) -> Iterable[str]:
-    """Ids in order, all that match among them."""
-    if which.ids is not None:
-        return _in_order(which.ids, newest_first, before)
-    states = which.states if which.states is not None else _ALL
-    total = sum(_of_state(ledger, state) for state in states)
-    if which.older_than is not None and states <= FINISHED:
-        old = _finished_before(ledger, states, which.keyed, now, which.older_than)
-        # Sorting the old ones costs their number; walking all by id until `limit` are found about limit * total / old.
-        if limit is None or len(old) ** 2 <= limit * total:
-            return _in_order(old, newest_first, before)
+def _candidates(ledger: Ledger, which: JobFilter, cutoff: datetime | None, limit: int | None) -> Sequence[Sequence[str]]:
+    """Lists of ids in order, with all that match among them."""
+    states = _ALL if which.states is None else which.states
+    places = [place for place in ledger.finished if place[0] in states and which.keyed in (None, place[1])]
+    running = len(ledger.tokens) if State.RUNNING in states else 0
+    pending = ledger.pending.live if State.PENDING in states else 0
+    total = running + pending + sum(ledger.finished[place].live for place in places)
     names = None if which.names is None else [ledger.by_name[name] for name in which.names if name in ledger.by_name]
+    if cutoff is not None and not running and not pending:
+        ages = [(entries, bisect_right(entries, cutoff, key=_when)) for entries in (ledger.ages[p].ordered() for p in places)]
+        old = sum(end for _, end in ages)
+        # Sorting the old ones by id costs their number; walking all by id until `limit` are found, limit * total / old.
+        if limit is None or old * old <= limit * total:
+            return [sorted(job_id for entries, end in ages for _, job_id in entries[:end])]
     if names is not None and sum(roll.live for roll in names) < total:
-        lists = [roll.ordered() for roll in names]
-    else:
-        lists = [ledger.by_state[state].ordered() for state in states if state is not State.RUNNING]
-        if State.RUNNING in states:
-            lists.append(sorted(ledger.tokens))
-    return merge(*(_walk(ids, newest_first, before) for ids in lists), reverse=newest_first)
-
-
-def _of_state(ledger: Ledger, state: State) -> int:
-    return len(ledger.tokens) if state is State.RUNNING else ledger.by_state[state].live
-
-
-def _finished_before(ledger: Ledger, states: frozenset[State], keyed: bool | None, now: datetime, age: float) -> list[str]:
-    cutoff = earlier(now, age)
-    ids: list[str] = []
-    for (state, has_key), roll in ledger.finished.items():
-        if state in states and keyed in (None, has_key):
-            entries = roll.ordered()
-            ids += [job_id for _, job_id in entries[: bisect_right(entries, cutoff, key=_when)]]
-    return ids
-
-
-def _in_order(ids: Iterable[str], newest_first: bool, before: str | None) -> list[str]:
-    ordered = sorted(ids, reverse=newest_first)
-    return ordered if before is None else [job_id for job_id in ordered if job_id < before]
+        return [roll.ordered() for roll in names]
+    lists: list[Sequence[str]] = [ledger.finished[place].ordered() for place in places]
+    if pending:
+        lists.append(ledger.pending.ordered())
+    if running:
+        lists.append(sorted(ledger.tokens))
+    return lists
 
 
 def _walk(ids: Sequence[str], newest_first: bool, before: str | None) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from treadle.core.job import Failure, Job, NewJob, State
+from treadle.core.job import Enqueued, Failure, Job, NewJob, State
 
 
 class _Draft(Job):
@@ -22,7 +22,17 @@ class _Draft(Job):
     __delattr__ = object.__delattr__
 
 
+class _Answer(Enqueued):
+    """An `Enqueued` that is still being written."""
+
+    __slots__ = ()
+    __setattr__ = object.__setattr__
+    __delattr__ = object.__delattr__
+
+
 _new = object.__new__
+# A member looked up on its class takes longer than four fields take to copy.
+_PENDING, _RUNNING, _DONE, _DEAD = State.PENDING, State.RUNNING, State.DONE, State.DEAD
 
 
 def _copy(job: Job) -> Any:
@@ -56,6 +66,17 @@ def _sealed(draft: Any) -> Job:
     return job
 
 
+def answer(job: Job, *, created: bool) -> Enqueued:
+    """What enqueueing a job answers."""
+    draft: Any = _new(_Answer)
+    draft.id = job.id
+    draft.created = created
+    draft.job = job
+    draft.__class__ = Enqueued
+    enqueued: Enqueued = draft
+    return enqueued
+
+
 def stored(new: NewJob, now: datetime, run_at: datetime) -> Job:
     """As `NewJob.stored`."""
     draft: Any = _new(_Draft)
@@ -63,7 +84,7 @@ def stored(new: NewJob, now: datetime, run_at: datetime) -> Job:
     draft.queue = new.queue
     draft.name = new.name
     draft.payload_json = new.payload_json
-    draft.state = State.PENDING
+    draft.state = _PENDING
     draft.priority = new.priority
     draft.run_at = run_at
     draft.created_at = now
@@ -85,7 +106,7 @@ def stored(new: NewJob, now: datetime, run_at: datetime) -> Job:
 def running(job: Job, now: datetime, lease_until: datetime, worker: str, max_attempts: int) -> Job:
     """The job claimed: one attempt more, and `max_attempts` fixed where it was open (E3, E4)."""
     draft = _copy(job)
-    draft.state = State.RUNNING
+    draft.state = _RUNNING
     draft.attempts = job.attempts + 1
     if job.max_attempts is None:
         draft.max_attempts = max_attempts
@@ -105,17 +126,19 @@ def leased(job: Job, lease_until: datetime) -> Job:
 def done(job: Job, now: datetime, note: str | None) -> Job:
     """The job after a success."""
     draft = _copy(job)
-    draft.state = State.DONE
+    draft.state = _DONE
     draft.finished_at = now
     draft.note = note
     draft.worker = draft.lease_until = None
-    return _sealed(draft)
+    draft.__class__ = Job
+    finished: Job = draft
+    return finished
 
 
 def dead(job: Job, now: datetime, error: str) -> Job:
     """The job as a dead letter, with the record of its last failure."""
     draft = _copy(job)
-    draft.state = State.DEAD
+    draft.state = _DEAD
     draft.finished_at = now
     draft.last_error = error
     draft.failures = (*job.failures, _failure(job, now, error))
@@ -126,7 +149,7 @@ def dead(job: Job, now: datetime, error: str) -> Job:
 def again(job: Job, now: datetime, run_at: datetime, error: str) -> Job:
     """The job pending after a failed attempt, with the record of it."""
     draft = _copy(job)
-    draft.state = State.PENDING
+    draft.state = _PENDING
     draft.run_at = run_at
     draft.last_error = error
     draft.failures = (*job.failures, _failure(job, now, error))
@@ -137,7 +160,7 @@ def again(job: Job, now: datetime, run_at: datetime, error: str) -> Job:
 def released(job: Job, run_at: datetime, *, interrupted: bool) -> Job:
     """The job given back, its attempt refunded."""
     draft = _copy(job)
-    draft.state = State.PENDING
+    draft.state = _PENDING
     draft.run_at = run_at
     draft.attempts = job.attempts - 1
     draft.interruptions = job.interruptions + interrupted
@@ -148,7 +171,7 @@ def released(job: Job, run_at: datetime, *, interrupted: bool) -> Job:
 def revived(job: Job, now: datetime, *, reset: bool) -> Job:
     """The dead letter sent round again, due now; `reset` starts its counts from 0. A schedule key is cleared (E17)."""
     draft = _copy(job)
-    draft.state = State.PENDING
+    draft.state = _PENDING
     draft.run_at = now
     draft.finished_at = None
     if reset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 
@@ -9,25 +10,35 @@ class Wakers:
     """The listeners of a store."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._listening: tuple[_Listening, ...] = ()
+        self._arrivals = 0
 
     def listen(self, wake: Callable[[], None]) -> _Listening:
         """Call `wake` from now on."""
         listening = _Listening(self, wake)
-        self._listening = (*self._listening, listening)
+        with self._lock:
+            self._listening = (*self._listening, listening)
         return listening
 
-    def wake(self) -> None:
-        """Call them all; outside the store's lock, since a listener may call the store."""
+    def wake(self, arrivals: int) -> None:
+        """Call them all if the count of arrivals has changed; outside the store's lock, since they may call the store.
+
+        Threads may come here in another order than their jobs did: one wake-up too many then, never one too few.
+        """
+        if arrivals == self._arrivals:
+            return
+        self._arrivals = arrivals
         for listening in self._listening:
             try:
                 listening.wake()
-            except Exception:  # its event loop has ended, say: what it was told is a hint, and the job is stored
+            except Exception:  # its event loop has ended, say: a wake-up is a hint, and the job is stored
                 self.forget(listening)
 
     def forget(self, listening: _Listening) -> None:
         """Call it no longer."""
-        self._listening = tuple(one for one in self._listening if one is not listening)
+        with self._lock:
+            self._listening = tuple(one for one in self._listening if one is not listening)
 
 
 class _Listening:
