@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from treadle.core.cron import Cron as Cron
     from treadle.core.errors import (
         Conflict as Conflict,
         InvalidArgument as InvalidArgument,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "treadle.core.cron": ("Cron",),
     "treadle.core.errors": (
         "Conflict",
         "InvalidArgument",
