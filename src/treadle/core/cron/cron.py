@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from treadle.core.cron.description import describe
 from treadle.core.cron.expression import Expression, parse
-from treadle.core.cron.occurrence import EARLIEST, LATEST, Occurrence, next_occurrence, previous_occurrence
+from treadle.core.cron.occurrence import EARLIEST, LATEST, Occurrence, next_occurrence, previous_instant
 from treadle.core.cron.zone import zone_of
 from treadle.core.errors import InvalidArgument
 
@@ -53,8 +53,7 @@ class Cron:
 
         Raises `InvalidArgument` for a naive `before`.
         """
-        found = previous_occurrence(self.parsed, self.zone, _utc(before, "before"))
-        return None if found is None else found.at
+        return previous_instant(self.parsed, self.zone, _utc(before, "before"))
 
     def upcoming(self, after: datetime, count: int) -> list[datetime]:
         """The next `count` runs (0 to 10,000) strictly later than `after`, in UTC. Raises `InvalidArgument` like `next`."""

@@ -6,9 +6,7 @@ from calendar import day_name, month_name
 
 from treadle.core.cron.expression import Expression
 from treadle.core.cron.fields import DAY, MONTH, WEEKDAY, each
-from treadle.core.cron.wording import in_a_row, joined, listed, ordinal, rhythm
-
-_SHORTEST_RUN = 3
+from treadle.core.cron.wording import SHORTEST_RUN, in_a_row, joined, listed, ordinal, rhythm
 
 
 def days_in_words(expression: Expression) -> list[str]:
@@ -36,18 +34,18 @@ def _days(values: tuple[int, ...]) -> str:
 
 def _weekdays(weekdays: int) -> str:
     values = sorted((value - 1) % 7 for value in each(weekdays))  # the week begins on Monday
-    if len(values) >= _SHORTEST_RUN and in_a_row(values):
+    if len(values) >= SHORTEST_RUN and in_a_row(values):
         return f"{day_name[values[0]]} to {day_name[values[-1]]}"
     return f"on {joined([day_name[value] for value in values])}"
 
 
 def _months(values: tuple[int, ...]) -> str:
-    if len(values) >= _SHORTEST_RUN and in_a_row(values):
+    if len(values) >= SHORTEST_RUN and in_a_row(values):
         return f"from {month_name[values[0]]} to {month_name[values[-1]]}"
     return f"in {joined([month_name[value] for value in values])}"
 
 
 def _of_months(values: tuple[int, ...]) -> str:
-    if len(values) >= _SHORTEST_RUN and in_a_row(values):
+    if len(values) >= SHORTEST_RUN and in_a_row(values):
         return f"every month {_months(values)}"
     return joined([month_name[value] for value in values])

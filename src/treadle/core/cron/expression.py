@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from treadle.core.cron.fields import DAY, FIVE, HOUR, MINUTE, MONTH, SECOND, SIX, WEEKDAY, each, lowest
 from treadle.core.cron.member import Refused, read_field, shown
+from treadle.core.cron.wording import joined
 from treadle.core.errors import InvalidArgument
 
 MAX_LENGTH = 256
@@ -121,5 +122,5 @@ def _check_that_it_comes(expression: Expression) -> None:
     day = lowest(expression.days, DAY.low)
     months = list(each(expression.months))
     if expression.any_weekday and all(day > _LONGEST[month] for month in months):
-        names = " or ".join(month_name[month] for month in months)
+        names = joined([month_name[month] for month in months])
         raise Refused(f"never comes true: there is no day {day} in {names}")

@@ -35,8 +35,7 @@ def _read_member(field: Field, member: str, text: str) -> int:
         raise Refused(f"has an empty list member in its {field.name} {shown(text)}; allowed are {_forms(field)}")
     match = _MEMBER.fullmatch(member)
     if match is None:
-        hint = "?, L, W and # are not supported; " if _FOREIGN.search(member) else ""
-        raise Refused(f"has the {field.name} {shown(member)}, which cannot be read; {hint}allowed are {_forms(field)}")
+        raise Refused(f"has the {field.name} {shown(member)}, which cannot be read; {_hint(member)}allowed are {_forms(field)}")
     star, first, last, step = match.groups()
     if star:
         low, high = field.low, field.low + field.count - 1
@@ -51,14 +50,13 @@ def _read_member(field: Field, member: str, text: str) -> int:
     if high < low:
         hint = f"; Sunday at the end of a range is 7: write {low}-7" if field is WEEKDAY and high == 0 else ""
         raise Refused(f"has the {field.name} {shown(member)}, a range that runs backward; allowed is low-high{hint}")
-    return _steps(low, high, _read_step(field, step, member))
+    return _series(low, high, _read_step(field, step, member))
 
 
-def _steps(low: int, high: int, step: int) -> int:
-    values = 0
-    for value in range(low, high + 1, step):
-        values |= 1 << value
-    return values
+def _series(low: int, high: int, step: int) -> int:
+    """The set of low, low + step, ... up to high."""
+    length = ((high - low) // step + 1) * step
+    return ((1 << length) - 1) // ((1 << step) - 1) << low  # a geometric series: one bit in every `step`
 
 
 def _read_value(field: Field, text: str) -> int:
@@ -68,7 +66,7 @@ def _read_value(field: Field, text: str) -> int:
             return value
     elif text.upper() in field.words:
         return field.low + field.words.index(text.upper())
-    raise Refused(f"has the {field.name} {shown(text)}; allowed are {field.allowed}")
+    raise Refused(f"has the {field.name} {shown(text)}; {_hint(text)}allowed are {field.allowed}")
 
 
 def _read_step(field: Field, text: str | None, member: str) -> int:
@@ -82,3 +80,7 @@ def _read_step(field: Field, text: str | None, member: str) -> int:
 
 def _forms(field: Field) -> str:
     return f"*, {field.allowed}, ranges a-b, steps */n and a-b/n, and lists of these with commas"
+
+
+def _hint(text: str) -> str:
+    return "?, L, W and # are not supported; " if _FOREIGN.search(text) else ""

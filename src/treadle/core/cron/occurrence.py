@@ -54,15 +54,13 @@ def next_occurrence(expression: Expression, zone: ZoneInfo, after: datetime) -> 
     return _occurrence(expression, zone, at, moment) if at < LATEST else None
 
 
-def previous_occurrence(expression: Expression, zone: ZoneInfo, before: datetime) -> Occurrence | None:
-    """The last occurrence strictly earlier than `before` (aware); None if there is none after `EARLIEST`."""
+def previous_instant(expression: Expression, zone: ZoneInfo, before: datetime) -> datetime | None:
+    """The instant of the last occurrence strictly earlier than `before` (aware); None if there is none after `EARLIEST`."""
     moment = last_until(expression, high_water(min(before, LATEST) - _TICK, zone)) if before > EARLIEST else None
     if moment is None or moment < _EARLIEST_MOMENT:
         return None
     at = instant_of(moment, zone)
-    if at <= EARLIEST:
-        return None
-    return _occurrence(expression, zone, at, first_after(expression, high_water(at - _TICK, zone)) or moment)
+    return at if at > EARLIEST else None
 
 
 def _occurrence(expression: Expression, zone: ZoneInfo, at: datetime, first: datetime) -> Occurrence:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-_SHORTEST_RUN = 3
+SHORTEST_RUN = 3
 _SHORTEST_RHYTHM = 4
 
 
@@ -21,7 +21,7 @@ def listed(values: Sequence[int], word: Callable[[int], str] = str) -> str:
         if end < len(values) and values[end] == values[end - 1] + 1:
             continue
         run = values[start:end]
-        words += [f"{word(run[0])} to {word(run[-1])}"] if len(run) >= _SHORTEST_RUN else map(word, run)
+        words += [f"{word(run[0])} to {word(run[-1])}"] if len(run) >= SHORTEST_RUN else map(word, run)
         start = end
     return joined(words)
 

@@ -1,7 +1,7 @@
 """Time zones: a name, checked, and where a zone's wall clock stands at an instant and the other way round (T8).
 
-Both ways are whole seconds apart from `after`'s fraction, and rest on one fact of the IANA data: clock changes of a zone lie
-days apart, further than any change repeats or skips, so that at most one bears on an answer.
+Both ways rest on one fact of the IANA data: the changes of a zone lie days apart, further than any of them repeats or skips,
+so that at most one bears on an answer. A test holds the data to it.
 """
 
 from __future__ import annotations
