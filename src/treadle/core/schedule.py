@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+from treadle.core.cron import Cron
 from treadle.core.job import Key, NewJob
 
 INTERVAL_PREFIX = "every:"
+CRON_PREFIX = "cron:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +33,42 @@ class Interval:
     def copy(self, id: str, delay: float) -> NewJob:
         """A new copy, due `delay` seconds after the store's now."""
         return replace(self.job, id=id, delay=delay)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A stored cron schedule: a name, when it fires, and the job that each firing enqueues (T5 to T14).
+
+    `job` is the template, its payload frozen (T13). `next_at` is a stored instant (T9), None where there is none any more.
+    `last_at` is when it last fired, None before. `revision` goes up by one with each change, from 1; firing is no change.
+    """
+
+    name: str
+    expression: str
+    tz: str
+    seconds: bool
+    job: NewJob
+    next_at: datetime | None
+    last_at: datetime | None = None
+    paused: bool = False
+    revision: int = 0
+
+    @classmethod
+    def of(cls, name: str, cron: Cron, job: NewJob) -> Schedule:
+        """A schedule not yet stored, its template carrying the key that keeps a second unfinished firing away (T11)."""
+        label = CRON_PREFIX + name
+        template = replace(job, id="", schedule=label, key=Key("schedule", label))
+        return cls(name, cron.expression, cron.tz, cron.seconds, template, next_at=None)
+
+    @property
+    def cron(self) -> Cron:
+        """The expression in its zone, as a value."""
+        return Cron(self.expression, self.tz, self.seconds)
+
+    def fires_like(self, other: Schedule) -> bool:
+        """Whether the other one means the same: the same times and the same job."""
+        return (self.expression, self.tz, self.seconds, self.job) == (other.expression, other.tz, other.seconds, other.job)
+
+    def firing(self, id: str) -> NewJob:
+        """The job of one firing, due at once."""
+        return replace(self.job, id=id)

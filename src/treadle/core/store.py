@@ -16,7 +16,7 @@ from treadle.core.job import Enqueued, Job, NewJob
 from treadle.core.outcome import Outcome
 from treadle.core.payload import JSON
 from treadle.core.policies.redrive import RedrivePolicy
-from treadle.core.schedule import Interval
+from treadle.core.schedule import Interval, Schedule
 
 
 class Claim(NamedTuple):
@@ -178,6 +178,68 @@ class IntervalStore(Protocol):
 
     async def intervals(self, schedules: Sequence[str]) -> list[Interval]:
         """The remembered intervals of these schedule names."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DueSchedules:
+    """Schedules to fire at the store's `now`, earliest first, and how many seconds until the next one is due, None for never.
+
+    Among them are those whose `last_at` lies more than `REWOUND` seconds after now: the clock was set back, and their
+    `next_at`, computed from a time that was none, would leave a silence.
+    """
+
+    now: datetime
+    schedules: Sequence[Schedule]
+    next_in: float | None
+
+
+REWOUND = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """One firing: the schedule as it was read, the instant it is due next, and the job to enqueue."""
+
+    schedule: Schedule
+    next_at: datetime | None
+    job: NewJob
+
+
+@runtime_checkable
+class ScheduleStore(Protocol):
+    """What keeps cron schedules (T5 to T14)."""
+
+    async def put_schedule(self, schedule: Schedule, *, expect: int | None = None) -> Schedule | None:
+        """Store the schedule under its name; `expect` is the revision that must be there (0: none), None stores in any case.
+
+        Answers it as stored, its revision one more than what was there, or None where another revision was there.
+        """
+        ...
+
+    async def get_schedule(self, name: str) -> Schedule | None:
+        """The schedule of that name."""
+        ...
+
+    async def list_schedules(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> list[Schedule]:
+        """Schedules whose names begin with `prefix` and are greater than `after`, by name in code-point order."""
+        ...
+
+    async def delete_schedule(self, name: str) -> bool:
+        """Delete the schedule; its jobs stay. Answers whether it was there."""
+        ...
+
+    async def due_schedules(self, limit: int, *, now: datetime | None = None) -> DueSchedules:
+        """The schedules that are due and not paused, at most `limit`, through an index."""
+        ...
+
+    async def fire(self, firings: Sequence[Firing], *, now: datetime | None = None) -> list[Enqueued | None]:
+        """Advance each schedule and enqueue its job in one step (T12).
+
+        Only where the stored schedule has the revision and the `next_at` that were read, and is not paused; None
+        otherwise. `last_at` becomes now. A job whose key an unfinished firing holds is not enqueued, and answered with
+        the holder, `created` False; the schedule is advanced all the same, its `last_at` unchanged (T11).
+        """
         ...
 
 

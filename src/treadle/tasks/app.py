@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -16,8 +16,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from treadle.core import job as stored
 from treadle.core.clock import Clock
 from treadle.core.errors import InvalidArgument
-from treadle.core.filter import JobFilter
-from treadle.core.job import Enqueued, Job, State
+from treadle.core.job import Enqueued
 from treadle.core.payload import MAX_PAYLOAD
 from treadle.core.policies.limits import (
     checked_delay,
@@ -31,19 +30,20 @@ from treadle.core.policies.limits import (
 from treadle.core.policies.retention import Retention
 from treadle.core.policies.retry import RetryPolicy, retry_policy
 from treadle.core.schedule import Interval
-from treadle.core.store import EnqueueOn, Redriven, Stats, Store
+from treadle.core.store import EnqueueOn, Store
 from treadle.engine.clock import EngineClock
 from treadle.engine.engine import Engine, Settings
 from treadle.engine.ids import new_id
-from treadle.engine.operations import Operations, Pruned
+from treadle.engine.operations import Operations
 from treadle.engine.registry import Entry, Registry
 from treadle.stores import open_store
 from treadle.tasks import install as lifespan
 from treadle.tasks.blocking import SyncTasks
 from treadle.tasks.codec import shape_of
 from treadle.tasks.handler import Handler
+from treadle.tasks.inspection import Inspection
 from treadle.tasks.options import NewJob, new_job, spread
-from treadle.tasks.profile import CONCURRENCY, GRACE, LIBRARY, POLL_INTERVAL, PRUNE_AFTER
+from treadle.tasks.profile import CONCURRENCY, GRACE, LIBRARY, POLL_INTERVAL
 
 Payload = TypeVar("Payload")
 Rest = ParamSpec("Rest")
@@ -51,7 +51,7 @@ Result = TypeVar("Result")
 Seconds = float | timedelta
 
 
-class Tasks:
+class Tasks(Inspection):
     """Background jobs over one store.
 
     `store` is a URL (`memory:`, `sqlite:PATH`, ...) or a store object; None means `TREADLE_STORE`, else
@@ -97,7 +97,7 @@ class Tasks:
         )
         self._settings = Settings(
             worker_id=_worker_id() if worker_id is None else checked_text(worker_id, "worker_id", 200),
-            concurrency=checked_int(concurrency, "concurrency", 1, 100_000),
+            concurrency=_concurrency(concurrency),
             poll_interval=checked_duration(poll_interval, "poll_interval"),
             queues=None if queues is None else _queues(queues),
         )
@@ -116,6 +116,47 @@ class Tasks:
     def sync(self) -> SyncTasks:
         """Blocking twins, for scripts, Flask, Django, and plain handlers."""
         return SyncTasks(self)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names that have a handler here, in order of registration."""
+        return [*self._registry.claimable(self._profile.max_attempts)]
+
+    @property
+    def settings(self) -> Settings:
+        """The worker's id, concurrency, poll interval and queues (E18)."""
+        return self._settings
+
+    @property
+    def grace(self) -> float:
+        """How many seconds `stop` waits for running jobs (E24)."""
+        return self._grace
+
+    def configure(
+        self,
+        *,
+        store: Store | None = None,
+        concurrency: int | None = None,
+        queues: Iterable[str] | None = None,
+        grace: Seconds | None = None,
+    ) -> None:
+        """Change settings, before `start`: how `treadle work` lets its options overrule the application's (L7).
+
+        What is None stays as it is. Handlers stay bound to this object, so what they enqueue goes to the new store
+        too. Raises `InvalidArgument` after `start`.
+        """
+        if self._started:
+            raise InvalidArgument("configure() must come before start; the worker already runs")
+        if store is not None:
+            self.store = store
+            self._operations = Operations(store, self._clock)
+        if concurrency is not None:
+            self._settings = replace(self._settings, concurrency=_concurrency(concurrency))
+        if queues is not None:
+            self._settings = replace(self._settings, queues=_queues(queues))
+        if grace is not None:
+            self._grace = checked_delay(grace, "grace")
+        self._engines.clear()  # one made before, by an enqueue while the application was imported, has the old settings
 
     # -- handlers and intervals
 
@@ -305,6 +346,9 @@ class Tasks:
         """Run until nothing is due; answers how many attempts were run. Later retries are not waited for (E25)."""
         return await self._engine().drain()
 
+    def _own_queues(self) -> Sequence[str] | None:
+        return self._settings.queues
+
     def _engine(self) -> Engine:
         loop = asyncio.get_running_loop()
         engine = self._engines.get(loop)
@@ -323,75 +367,13 @@ class Tasks:
             self._engines[loop] = engine
         return engine
 
-    # -- looking and repairing
-
-    async def get(self, id: str) -> Job | None:
-        """The job with its failures, or None if there is none of that id (E15)."""
-        return await self._operations.get(_checked_id(id))
-
-    async def list(
-        self,
-        states: Iterable[State | str] | None = None,
-        name: str | None = None,
-        queue: str | None = None,
-        limit: int | None = None,
-    ) -> list[Job]:
-        """The jobs that match, newest first, with their failures; all of them without a `limit`."""
-        return [*await self._operations.list(_filter(states, name, queue), _limit(limit))]
-
-    async def iterate(
-        self, states: Iterable[State | str] | None = None, name: str | None = None, queue: str | None = None
-    ) -> AsyncIterator[Job]:
-        """`list` for any number of jobs, read page by page."""
-        async for job in self._operations.iterate(_filter(states, name, queue)):
-            yield job
-
-    async def retry(self, id: str | None = None, *, all_dead: bool = False, name: str | None = None) -> Redriven:
-        """Send one dead letter round again, or with `all_dead=True` all of them, or those of a `name`; counts start at 0 (E17).
-
-        A dead letter whose dedupe key an unfinished job holds is dropped, and answered as such. Raises `NotFound`, or
-        `Conflict` for a job that is not dead.
-        """
-        if (id is None) == (not all_dead):
-            raise InvalidArgument("retry takes the id of a dead job, or all_dead=True")
-        if id is not None:
-            return await self._operations.redrive(_checked_id(id))
-        return await self._operations.redrive_all(_filter(None, name, None))
-
-    async def delete(self, id: str) -> None:
-        """Delete a job that is not running (E2). Raises `NotFound`, or `Conflict` for a running one."""
-        await self._operations.delete(_checked_id(id))
-
-    async def prune(
-        self,
-        older_than: Seconds = PRUNE_AFTER,
-        *,
-        states: Iterable[State | str] = (State.DONE, State.DEAD),
-        name: str | None = None,
-        dry_run: bool = False,
-    ) -> Pruned:
-        """Delete jobs that are older, by default done and dead ones of more than seven days (L5).
-
-        A dry run deletes nothing and counts by the same predicate. Running jobs are never pruned.
-        """
-        which = _filter(states, name, None)
-        if State.RUNNING in (which.states or ()):
-            raise InvalidArgument("running jobs cannot be pruned; states may be pending, done and dead")
-        age = checked_delay(older_than, "older_than")
-        return await self._operations.prune(replace(which, older_than=age), dry_run=dry_run)
-
-    async def stats(self) -> Stats:
-        """Counts by state, the next due time, and names with more than one pending job (L6)."""
-        return await self._operations.stats()
-
-    async def pending_names(self) -> Sequence[str]:
-        """The names of jobs that wait and that no handler is registered for here (E19)."""
-        names = await self._operations.pending_names(self._settings.queues)
-        return [name for name in names if name not in self._registry]
-
 
 def _worker_id() -> str:
     return f"{socket.gethostname()[:100]}:{os.getpid()}:{os.urandom(3).hex()}"
+
+
+def _concurrency(concurrency: object) -> int:
+    return checked_int(concurrency, "concurrency", 1, 100_000)
 
 
 def _queues(queues: Iterable[str]) -> tuple[str, ...]:
@@ -401,34 +383,3 @@ def _queues(queues: Iterable[str]) -> tuple[str, ...]:
     if not names:
         raise InvalidArgument("queues is empty; name at least one, or leave it out for all")
     return names
-
-
-def _checked_id(id: object) -> str:
-    if not isinstance(id, str):
-        raise InvalidArgument(f"a job id is text, not {type(id).__name__}")
-    return id
-
-
-def _filter(states: Iterable[State | str] | None, name: str | None, queue: str | None) -> JobFilter:
-    return JobFilter(
-        states=None if states is None else frozenset(_state(state) for state in _several(states)),
-        names=None if name is None else frozenset({name}),
-        queues=None if queue is None else frozenset({queue}),
-    )
-
-
-def _several(states: Iterable[State | str]) -> Sequence[State | str]:
-    if isinstance(states, str):
-        raise InvalidArgument(f"states must be a list, such as ['done'], not the text {states!r}")
-    return list(states)
-
-
-def _state(state: object) -> State:
-    try:
-        return State(state)  # type: ignore[arg-type]  # what is no state raises ValueError
-    except ValueError:
-        raise InvalidArgument(f"{state!r} is no state; states are {', '.join(State)}") from None
-
-
-def _limit(limit: object) -> int | None:
-    return None if limit is None else checked_int(limit, "limit", 1, 1 << 62)
