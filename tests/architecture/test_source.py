@@ -9,7 +9,7 @@ import treadle
 SOURCE = Path(treadle.__file__).parent
 ROOT = Path(__file__).parents[2]
 FILES = sorted(SOURCE.rglob("*.py"))
-LONG = {"tasks/app.py": 480}  # the library's one object: its methods are short, its docstrings are the reference
+LONG = {"core/store.py": 400}  # the whole contract in one place
 
 
 def name(path: Path) -> str:
