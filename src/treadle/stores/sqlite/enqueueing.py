@@ -1,0 +1,112 @@
+"""Enqueueing: store what is new, answer what is held (E6 to E9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from treadle.core.clock import from_micros
+from treadle.core.job import Enqueued, Job, NewJob
+from treadle.stores.sqlite import drafts
+from treadle.stores.sqlite.rows import KIND_CODES, READY, WAITING, due_at, full_jobs
+from treadle.stores.sqlite.session import Session, as_json
+from treadle.stores.sqlite.statements import statement
+
+_COLUMNS = 12
+# Rows an insert: few sizes, so that few statements are prepared and kept. SQLite takes 32,766 parameters.
+_CHUNKS = (1000, 500, 100, 50, 10, 5, 2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What an insert did: when, when each job is due, and the holders of those that were not new, by place in the batch."""
+
+    now: int
+    due: Sequence[int]
+    holders: dict[int, Job]
+
+
+def store_jobs(session: Session, jobs: Sequence[NewJob], now: int) -> Stored:
+    """Insert the jobs in order, first wins (E9)."""
+    due = [due_at(job, now) for job in jobs]
+    holders: dict[int, Job] = {}
+    start = 0
+    for size in _sizes(len(jobs)):
+        chunk = jobs[start : start + size]
+        [(made, last)] = session.execute(_insert(size), _parameters(chunk, due[start : start + size], now))
+        if made:
+            session.arrived = True
+        if made < size:
+            # What an insert made has the highest seqs, one after another.
+            for place, job in _held(session, chunk, range(last - made + 1, last + 1) if made else range(0)):
+                holders[start + place] = job
+        start += size
+    return Stored(now, due, holders)
+
+
+def answers(jobs: Sequence[NewJob], stored: Stored) -> list[Enqueued]:
+    """What the caller is told of each job. Apart from the insert, so that no lock is held meanwhile."""
+    created_at = from_micros(stored.now)
+    told = []
+    for place, (job, due) in enumerate(zip(jobs, stored.due, strict=True)):
+        holder = stored.holders.get(place)
+        if holder is not None:
+            told.append(drafts.answer(holder, created=False))
+        else:
+            run_at = created_at if due == stored.now else from_micros(due)
+            told.append(drafts.answer(drafts.pending(job, created_at, run_at), created=True))
+    return told
+
+
+def _sizes(jobs: int) -> list[int]:
+    sizes = []
+    for size in _CHUNKS:
+        sizes += [size] * (jobs // size)
+        jobs %= size
+    return sizes
+
+
+@cache
+def _insert(rows: int) -> str:
+    sql = statement("insert_jobs")
+    row = f"({', '.join('?' * _COLUMNS)})"
+    return sql.replace(row, ", ".join([row] * rows), 1)
+
+
+def _parameters(jobs: Sequence[NewJob], due: Sequence[int], now: int) -> tuple[object, ...]:
+    parameters: list[object] = []
+    for job, run_at in zip(jobs, due, strict=True):
+        key = job.key
+        parameters += (
+            job.id,
+            job.queue,
+            job.name,
+            job.payload_json,
+            READY if run_at <= now else WAITING,
+            job.priority,
+            run_at,
+            now,
+            job.max_attempts,
+            0 if key is None else KIND_CODES[key.kind],
+            None if key is None else key.text,
+            job.schedule,
+        )
+    return tuple(parameters)
+
+
+def _held(session: Session, jobs: Sequence[NewJob], made: range) -> list[tuple[int, Job]]:
+    """The jobs that were not stored, by place, with the holder of the id or else of the key."""
+    asked = [
+        (job.id, job.name, KIND_CODES[job.key.kind], job.key.text) if job.key else (job.id, job.name, 0, None) for job in jobs
+    ]
+    seen: set[int] = set()
+    held: list[tuple[int, int]] = []
+    for place, by_id, by_key in session.loaded("holders", jobs=as_json(asked)):
+        if by_id is not None and by_id in made and by_id not in seen:
+            seen.add(by_id)
+        else:
+            held.append((place, by_key if by_id is None else by_id))
+    seqs = list(dict.fromkeys(seq for _, seq in held))
+    jobs_by_seq = dict(zip(seqs, full_jobs(session, seqs), strict=True))
+    return [(place, jobs_by_seq[seq]) for place, seq in held]

@@ -1,0 +1,2 @@
+-- Delete a document.
+DELETE FROM treadle_documents WHERE namespace = :namespace AND key = :key

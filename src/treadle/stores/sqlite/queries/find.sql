@@ -1,0 +1,12 @@
+-- Jobs that match, newest id first, before the id :before if it is given, at most :limit: JSON [seq, ...].
+-- {source} decides which index is read; ORDER BY ... LIMIT leaves each of its ranges once the newest are found.
+WITH RECURSIVE
+-- include kinds | {kinds} = kinds | {index} = treadle_jobs_by_name | {rows} = TRUE
+SELECT json_group_array(seq) FROM (
+    SELECT j.seq
+    -- include {source}
+    WHERE j.id < :before AND
+    -- include which
+    ORDER BY j.id DESC
+    LIMIT :limit
+)

@@ -1,0 +1,2 @@
+-- Included, not run by itself: the kinds that have ready jobs.
+-- include kinds | {kinds} = kinds | {index} = treadle_jobs_ready | {rows} = state = 1

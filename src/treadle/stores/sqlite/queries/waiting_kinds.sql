@@ -1,0 +1,2 @@
+-- Included, not run by itself: the kinds that have waiting jobs.
+-- include kinds | {kinds} = kinds | {index} = treadle_jobs_waiting | {rows} = state = 0

@@ -1,0 +1,154 @@
+"""No operation but stats reads all jobs: what SQLite says of each statement that the operations run (S8)."""
+
+import asyncio
+import re
+from dataclasses import replace
+
+import pytest
+
+from treadle.core.filter import JobFilter
+from treadle.core.job import Key, NewJob, State
+from treadle.core.outcome import Dead, Done, RetryAfter
+from treadle.core.policies.redrive import RedrivePolicy
+from treadle.core.schedule import Interval
+from treadle.core.store import Claim, Demand, Ending, Reclaim
+from treadle.stores.sqlite import SQLiteStore, session as sessions
+from treadle.testing import ManualClock
+
+DONE, DEAD, PENDING = (frozenset({state}) for state in (State.DONE, State.DEAD, State.PENDING))
+# What may be read from end to end: parameters, what a statement made itself, and the running jobs.
+SMALL = re.compile(
+    r"SCAN (\w+ VIRTUAL TABLE|\(subquery-\d+\)|\w*kinds\w*|k|q|n|s|h|i|o|w|heads|\d+ CONSTANT ROWS?"
+    r"|CONSTANT ROW|treadle_jobs USING INDEX treadle_jobs_running)"
+)
+
+
+@pytest.fixture()
+def plans(monkeypatch):
+    """Collects the plan of every statement that is run."""
+    seen = {}
+    fetched = sessions.fetched
+
+    def executor(connection):
+        def execute(sql, parameters):
+            if sql not in seen:
+                seen[sql] = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
+            return fetched(connection.execute(sql, parameters))
+
+        return execute
+
+    monkeypatch.setattr("treadle.stores.sqlite.writer.executor", executor)
+    monkeypatch.setattr("treadle.stores.sqlite.reader.executor", executor)
+    return seen
+
+
+def bad(plans):
+    return [(step, sql) for sql, steps in plans.items() for step in steps if step.startswith("SCAN") and not SMALL.match(step)]
+
+
+OPERATIONS = {
+    "claim by names": lambda s, now: s.claim("t", [Demand(9, None, {"a": 5, "b": 5})], worker="w", lease=60, now=now),
+    "claim any name": lambda s, now: s.claim("t", [Demand(9, ("functions",))], worker="w", lease=60, now=now),
+    "held": lambda s, now: s.held(["t"]),
+    "expired": lambda s, now: s.expired(9, now=now),
+    "renew": lambda s, now: s.renew([Claim("1", "t")], 60, now=now),
+    "finish": lambda s, now: s.finish(
+        [Ending(Claim("1", "t"), Done("x")), Ending(Claim("2", "t"), RetryAfter(1, "E"))], now=now
+    ),
+    "find by state": lambda s, now: s.find(JobFilter(states=DONE), limit=9, now=now),
+    "find by name": lambda s, now: s.find(JobFilter(names=frozenset({"a"}), states=PENDING), limit=9, before="5", now=now),
+    "find by queue": lambda s, now: s.find(JobFilter(queues=frozenset({"q"})), limit=9, now=now),
+    "find all": lambda s, now: s.find(JobFilter(), limit=9, now=now),
+    "find of no face": lambda s, now: s.find(JobFilter(of_faces=False), limit=9, now=now),
+    "find by ids": lambda s, now: s.find(JobFilter(ids=["1"], states=DONE), limit=9, now=now),
+    "count by age": lambda s, now: s.count(JobFilter(states=DONE, older_than=5.0, keyed=False), now=now),
+    "count": lambda s, now: s.count(JobFilter(states=DEAD), now=now),
+    "prune": lambda s, now: s.delete(JobFilter(states=DONE, older_than=5.0, keyed=False), limit=500, now=now),
+    "prune a queue": lambda s, now: s.delete(JobFilter(states=DONE, queues=frozenset({"q"}), older_than=5.0), now=now),
+    "delete": lambda s, now: s.delete(JobFilter(ids=["1", "2"]), now=now),
+    "redrive": lambda s, now: s.redrive(JobFilter(), RedrivePolicy.RESET, now=now),
+    "redrive a queue": lambda s, now: s.redrive(JobFilter(queues=frozenset({"q"})), RedrivePolicy.KEEP, limit=9, now=now),
+    "run now": lambda s, now: s.run_now(JobFilter(names=frozenset({"a"})), now=now),
+    "names": lambda s, now: s.pending_names(),
+    "due": lambda s, now: s.due(["default", "q"], now=now),
+    "get": lambda s, now: s.get(["1", "2"]),
+    "ensure": lambda s, now: s.ensure([(Interval.of(5.0, NewJob("", "tick")), "99")], now=now),
+    "intervals": lambda s, now: s.intervals(["every:tick"]),
+    "put document": lambda s, now: s.put_document("n", "k", 1, expires_in=5.0, now=now),
+    "list documents": lambda s, now: s.list_documents("n", prefix="k", after="ka", now=now),
+    "enqueue": lambda s, now: s.enqueue([NewJob("1", "a"), NewJob("999", "k", key=Key("dedupe", "k"))], now=now),
+}
+
+
+@pytest.mark.parametrize("what", OPERATIONS)
+def test_no_operation_reads_all_jobs(what, plans):
+    async def main():
+        clock = ManualClock()
+        store = SQLiteStore(":memory:")
+        await populated(store, clock)
+        plans.clear()
+        await OPERATIONS[what](store, clock.now())
+        await store.close()
+
+    asyncio.run(main())
+    assert plans
+    assert not bad(plans)
+
+
+def test_reclaiming_reads_no_more_than_it_is_given(plans):
+    async def main():
+        clock = ManualClock()
+        store = SQLiteStore(":memory:")
+        await populated(store, clock)
+        now = clock.advance(3600)
+        expired = await store.expired(9, now=now)
+        assert await store.reclaim([Reclaim(one, Dead("E")) for one in expired], now=now)
+        await store.close()
+
+    asyncio.run(main())
+    assert not bad(plans)
+
+
+async def populated(store, clock):
+    """A few jobs in every state, so that no statement is skipped."""
+    jobs = [NewJob(str(number), "ab"[number % 2], queue=("default", "q", "functions")[number % 3]) for number in range(60)]
+    jobs[7] = replace(jobs[7], key=Key("dedupe", "k"))
+    await store.enqueue([*jobs, NewJob("60", "a", delay=0.5), NewJob("61", "a", delay=500.0)], now=clock.now())
+    claimed = await store.claim("t", [Demand(30, ("default", "q"))], worker="w", lease=60, now=clock.now())
+    outcomes = [Done(), Dead("E: no")] * 12
+    await store.finish(
+        [Ending(Claim(job.id, "t"), outcome) for job, outcome in zip(claimed.jobs, outcomes, strict=False)], now=clock.now()
+    )
+    clock.advance(10)
+
+
+def test_claims_stay_fast_behind_jobs_that_nobody_here_runs(tmp_path):
+    """Steps of SQLite's machine, not time: a claim costs the same behind 20,000 unknown due jobs and 20,000 future ones."""
+
+    async def steps(unknown):
+        clock = ManualClock()
+        store = SQLiteStore(tmp_path / f"{unknown}.db")
+        piles = [NewJob(f"u{number:06}", f"unknown-{number % 7}", priority=9) for number in range(unknown)]
+        piles += [NewJob(f"f{number:06}", "known", priority=9, delay=3600.0) for number in range(unknown)]
+        for start in range(0, len(piles), 5000):
+            await store.enqueue(piles[start : start + 5000], now=clock.now())
+        await store.enqueue([NewJob(f"k{number}", "known") for number in range(5)], now=clock.now())
+        count = 0
+
+        def tick():
+            nonlocal count
+            count += 1
+
+        connection = store._connection._running[0].writer._connection
+        connection.set_progress_handler(tick, 10)
+        claimed = await store.claim("t", [Demand(2, None, {"known": 5})], worker="w", lease=60, now=clock.now())
+        connection.set_progress_handler(None, 0)
+        assert [job.id for job in claimed.jobs] == ["k0", "k1"]
+        await store.close()
+        return count
+
+    async def main():
+        few, many = await steps(50), await steps(20_000)
+        assert many <= few * 1.2
+
+    asyncio.run(main())

@@ -1,0 +1,143 @@
+"""The tables: one way to make them, from many processes at once, beside the application's own (S4, E10)."""
+
+import asyncio
+import re
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from treadle.core.errors import SchemaTooNew, StoreError, StoreUnavailable
+from treadle.core.job import NewJob
+from treadle.stores.sqlite import SQLiteStore
+from treadle.stores.sqlite.migrating import migrate, statements_of
+from treadle.stores.sqlite.statements import migrations, schema
+
+
+def run(store, operation):
+    async def main():
+        try:
+            return await operation(store)
+        finally:
+            await store.close()
+
+    return asyncio.run(main())
+
+
+def objects(connection):
+    """Every table and index, its SQL without comments and line ends."""
+    rows = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+    return sorted((kind, name, " ".join(re.sub(r"--[^\n]*", "", sql).split())) for kind, name, sql in rows)
+
+
+def test_the_schema_to_read_is_what_the_migrations_make():
+    made, read = sqlite3.connect(":memory:", isolation_level=None), sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        migrate(made, "x")
+        for statement in statements_of(schema()):
+            read.execute(statement)
+        assert objects(made) == objects(read)
+    finally:
+        made.close()
+        read.close()
+
+
+def test_migrating_says_what_it_did_and_does_it_once(tmp_path):
+    path = tmp_path / "deep" / "er" / "tasks.db"
+    assert "was created, at schema version" in run(SQLiteStore(path), SQLiteStore.migrate)
+    assert "is up to date" in run(SQLiteStore(path), SQLiteStore.migrate)
+
+
+def test_four_processes_migrate_at_once(tmp_path):
+    code = (
+        "import asyncio, sys; from treadle.stores.sqlite import SQLiteStore\n"
+        "async def main():\n"
+        "    store = SQLiteStore(sys.argv[1]); sys.stdin.read(1); print(await store.migrate()); await store.close()\n"
+        "asyncio.run(main())"
+    )
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path / "tasks.db")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(4)
+    ]
+    for process in processes:
+        process.stdin.write("x")
+        process.stdin.flush()
+    said = [process.communicate(timeout=30)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 4
+    assert sum("was created" in text for text in said) == 1
+    assert sum("is up to date" in text for text in said) == 3
+
+
+def test_a_newer_schema_is_refused(tmp_path):
+    path = tmp_path / "tasks.db"
+    run(SQLiteStore(path), SQLiteStore.migrate)
+    other = sqlite3.connect(path)
+    with other:
+        other.execute("INSERT INTO treadle_schema VALUES (?)", (len(migrations()) + 1,))
+    other.close()
+    for operation in (SQLiteStore.migrate, SQLiteStore.stats):
+        with pytest.raises(SchemaTooNew, match=r"version 2, and this treadle knows up to 1"):
+            run(SQLiteStore(path), operation)
+
+
+def test_the_applications_tables_and_version_stay(tmp_path):
+    path = tmp_path / "app.db"
+    app = sqlite3.connect(path)
+    app.execute("CREATE TABLE jobs (title TEXT)")
+    app.execute("INSERT INTO jobs VALUES ('cook')")
+    app.execute("PRAGMA user_version = 77")
+    app.commit()
+    run(SQLiteStore(path), SQLiteStore.migrate)
+    assert app.execute("SELECT title FROM jobs").fetchall() == [("cook",)]
+    assert app.execute("PRAGMA user_version").fetchall() == [(77,)]
+    app.close()
+
+
+def refused(store, kind, words):
+    async def operations():
+        for operation in (store.migrate(), store.stats(), store.enqueue([NewJob("1", "a")]), store.due(["q"])):
+            with pytest.raises(kind, match=words) as caught:
+                await operation
+            assert "\n" not in str(caught.value)
+        await store.close()
+
+    asyncio.run(operations())
+
+
+def test_a_file_that_is_no_database_is_a_clear_error(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("this is no database, but it is long enough to be one, surely. " * 20)
+    refused(SQLiteStore(path), StoreError, "is a file but no SQLite database")
+    assert path.read_text().startswith("this is no database")
+
+
+def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    refused(SQLiteStore(tmp_path / "file" / "tasks.db"), StoreUnavailable, "cannot be opened")
+
+
+def test_a_folder_in_place_of_the_file_is_a_clear_error(tmp_path):
+    refused(SQLiteStore(tmp_path), StoreUnavailable, "cannot be opened")
+
+
+def test_a_store_that_could_not_open_opens_later(tmp_path):
+    (tmp_path / "data").write_text("")
+    store = SQLiteStore(tmp_path / "data" / "tasks.db")
+
+    async def main():
+        with pytest.raises(StoreUnavailable):
+            await store.stats()
+        (tmp_path / "data").unlink()
+        assert (await store.stats()).pending == 0
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_closing_leaves_one_file_and_the_lock(tmp_path):
+    run(SQLiteStore(tmp_path / "tasks.db"), lambda store: store.enqueue([NewJob("1", "a")]))
+    assert sorted(file.name for file in Path(tmp_path).iterdir()) == ["tasks.db", "tasks.db-lock"]
