@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypedDict, Unpack
 
@@ -69,17 +69,32 @@ class JobFactory:
 
     def new(self, name: str = "job", payload: JSON = None, **options: Unpack[NewJobOptions]) -> NewJob:
         """A `NewJob` that is not stored yet."""
-        idempotency, dedupe = options.pop("idempotency_key", None), options.pop("dedupe_key", None)
+        idempotency, dedupe = options.get("idempotency_key"), options.get("dedupe_key")
         if idempotency is not None:
-            options["key"] = Key("idempotency", idempotency)
-        if dedupe is not None:
-            options["key"] = Key("dedupe", dedupe)
-        job = NewJob(options.pop("id", None) or self.id(), name, encode(payload))
-        return replace(job, **options)  # type: ignore[misc]  # the two keys are popped above; mypy cannot see that
+            key: Key | None = Key("idempotency", idempotency)
+        elif dedupe is not None:
+            key = Key("dedupe", dedupe)
+        else:
+            key = options.get("key")
+        return NewJob(
+            id=options.get("id") or self.id(),
+            name=name,
+            payload_json=encode(payload),
+            queue=options.get("queue", "default"),
+            delay=options.get("delay", 0.0),
+            run_at=options.get("run_at"),
+            priority=options.get("priority", 0),
+            max_attempts=options.get("max_attempts"),
+            key=key,
+            schedule=options.get("schedule"),
+        )
 
     async def pending(self, name: str = "job", payload: JSON = None, **options: Unpack[NewJobOptions]) -> Job:
         """A pending job, as the store answers it."""
-        [answer] = await self.store.enqueue([self.new(name, payload, **options)], now=self.clock.now())
+        answers = await self.store.enqueue([self.new(name, payload, **options)], now=self.clock.now())
+        if len(answers) != 1:
+            raise AssertionError(f"the store must answer one enqueued job once; it answered {len(answers)} times")
+        answer = answers[0]
         if not answer.created:
             raise AssertionError(f"the store answered that the new job {name!r} is not new; it named {answer.id} as the holder")
         return answer.job
@@ -122,5 +137,7 @@ class JobFactory:
         took = await self.store.finish([Ending(held.claim, outcome)], now=self.clock.now())
         if took != {held.claim}:
             raise AssertionError(f"finish with a claim that holds must answer that claim; it answered {took or 'nothing'}")
-        [job] = await self.store.get([held.claim.id])
-        return job
+        found = await self.store.get([held.claim.id])
+        if len(found) != 1:
+            raise AssertionError(f"get must answer the job {held.claim.id}, which was finished just now; it answered {found}")
+        return found[0]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 
 from treadle.core.errors import InvalidArgument
 from treadle.core.store import Store
@@ -20,8 +21,8 @@ An async generator function that yields one store is taken too.
 async def opened(factory: StoreFactory) -> AsyncIterator[Store]:
     """The factory's store, closed afterwards. Raises `InvalidArgument` where the factory gives anything else."""
     made = factory()
-    if inspect.isasyncgen(made):
-        made = asynccontextmanager(lambda: made)()
+    if isinstance(made, AsyncGenerator):
+        made = asynccontextmanager(partial(_the, made))()
     if inspect.isawaitable(made):
         made = await made
     if isinstance(made, AbstractAsyncContextManager) and not isinstance(made, Store):
@@ -32,10 +33,14 @@ async def opened(factory: StoreFactory) -> AsyncIterator[Store]:
             yield store
 
 
+def _the(generator: AsyncGenerator[object, None]) -> AsyncGenerator[object, None]:
+    return generator
+
+
 @asynccontextmanager
 async def _closed(made: object) -> AsyncIterator[Store]:
     if not isinstance(made, Store):
-        missing = sorted(name for name in _OPERATIONS if not hasattr(made, name))
+        missing = [name for name in dir(Store) if not name.startswith("_") and not hasattr(made, name)]
         raise InvalidArgument(
             f"the factory must give a treadle Store, and gave {type(made).__name__}, which has no {', '.join(missing)}"
         )
@@ -43,9 +48,3 @@ async def _closed(made: object) -> AsyncIterator[Store]:
         yield made
     finally:
         await made.close()
-
-
-_OPERATIONS = (
-    "enqueue claim held renew finish expired reclaim redrive run_now delete ensure intervals get find count stats pending_names due "
-    "get_document put_document delete_document list_documents migrate lease_keeper close"
-).split()

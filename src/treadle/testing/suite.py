@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -33,9 +34,7 @@ class Group(Generic[Subject]):
         return check
 
 
-def test_class(
-    title: str, groups: Iterable[Group[Subject]], run: Callable[[Check[Subject]], None], skip: Skip
-) -> type:
+def test_class(title: str, groups: Iterable[Group[Subject]], run: Callable[[Check[Subject]], None], skip: Skip) -> type:
     """A class with one sync test method for each contract function; `run` runs one of them on a subject of its own.
 
     Raises `InvalidArgument` where `skip` names a group or a test that does not exist.
@@ -47,7 +46,9 @@ def test_class(
         for group in groups
         for name, check in group.checks.items()
     }
-    made = type(f"Test{''.join(part.capitalize() for part in title.replace('-', ' ').replace('_', ' ').split())}", (), namespace)
+    made = type(
+        f"Test{''.join(part.capitalize() for part in title.replace('-', ' ').replace('_', ' ').split())}", (), namespace
+    )
     made.__doc__ = f"The contract, on {title}."
     return made
 
@@ -65,6 +66,18 @@ def _method(check: Check[Subject], run: Callable[[Check[Subject]], None], reason
     method.__doc__ = check.__doc__
     method.__module__ = check.__module__
     return method
+
+
+def run_on_a_fresh_loop(check: Check[Subject], work: Coroutine[Any, Any, None]) -> None:
+    """Run the work on an event loop of its own; a failure is shown from the contract function on, without asyncio's frames."""
+    __tracebackhide__ = True
+    try:
+        asyncio.run(work)
+    except Exception as error:
+        frame = error.__traceback__
+        while frame is not None and frame.tb_frame.f_code is not check.__code__:
+            frame = frame.tb_next
+        raise error.with_traceback(frame or error.__traceback__)  # noqa: B904  # it is the same error, not a new one
 
 
 def _reasons(groups: list[Group[Subject]], skip: Skip) -> dict[str, str]:

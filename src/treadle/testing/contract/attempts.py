@@ -5,7 +5,7 @@ from __future__ import annotations
 from treadle.core.filter import EVERYTHING
 from treadle.core.job import Failure
 from treadle.core.outcome import Dead, Done, Released, RetryAfter
-from treadle.core.store import Demand, Reclaim
+from treadle.core.store import Claim, Demand, Ending, Reclaim
 from treadle.testing.contract import expect
 from treadle.testing.contract.trial import Trial
 from treadle.testing.factory import LEASE
@@ -47,15 +47,13 @@ async def each_failure_leaves_a_record(t: Trial) -> None:
         claimed = await t.claim(Demand(1), worker=f"worker-{number}", token=f"token-{number}")
         started = t.now
         t.advance(0.25)
-        from treadle.core.store import Claim
-
         outcome = Dead(f"E: {number}") if number == 3 else RetryAfter(0.0, f"E: {number}")
         expect.that(await t.finish(Claim(claimed.jobs[0].id, f"token-{number}"), outcome), "the attempt ends")
         expected.append(Failure(number, f"worker-{number}", started, t.now, f"E: {number}"))
         stored = await t.job(job.id)
         expect.equal(list(stored.failures), expected, f"after {number} failures there are as many records, in order")
         expect.equal(stored.last_error, f"E: {number}", "last_error is that of the latest failure")
-    [found] = await t.store.find(EVERYTHING, limit=10, now=t.now)
+    found = expect.one(await t.store.find(EVERYTHING, limit=10, now=t.now), "find answers the one stored job")
     expect.equal(list(found.failures), expected, "find answers the records too")
 
 
@@ -63,7 +61,7 @@ async def each_failure_leaves_a_record(t: Trial) -> None:
 async def an_expired_lease_leaves_a_record_too(t: Trial) -> None:
     """An attempt that was lost with its worker is on record like any other failure (E15, E21)."""
     held = await t.make.expired()
-    [expired] = await t.store.expired(1, now=t.now)
+    expired = expect.one(await t.store.expired(1, now=t.now), "expired answers the one running job whose lease is past")
     await t.reclaim(Reclaim(expired, RetryAfter(0.0, "visibility timeout exceeded")))
     job = await t.job(held.job.id)
     expected = Failure(1, held.job.worker or "", t.at(-LEASE - 1.0), t.now, "visibility timeout exceeded")
@@ -84,9 +82,9 @@ async def success_and_release_leave_no_record(t: Trial) -> None:
 @attempts
 async def records_belong_to_their_own_job(t: Trial) -> None:
     """Many jobs that fail in one batch each have their own records."""
-    from treadle.core.store import Ending
-
     held = [await t.make.running(f"n{number}") for number in range(6)]
     await t.store.finish([Ending(one.claim, Dead(f"E: {one.job.name}")) for one in held], now=t.now)
     for job in await t.store.get([one.job.id for one in held]):
-        expect.equal([failure.error for failure in job.failures], [f"E: {job.name}"], "a job has the records of its own attempts")
+        expect.equal(
+            [failure.error for failure in job.failures], [f"E: {job.name}"], "a job has the records of its own attempts"
+        )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from treadle.core.filter import JobFilter
 from treadle.core.job import State
+from treadle.core.outcome import Released, RetryAfter
+from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.store import Demand
 from treadle.testing.contract import expect
 from treadle.testing.contract.trial import Trial
@@ -20,9 +23,7 @@ async def a_claimed_job_is_running_and_leased(t: Trial) -> None:
     t.advance(10)
     claimed = await t.claim(Demand(1), lease=30.0, worker="worker-7")
     expect.equal(len(claimed.jobs), 1, "a due job is claimed")
-    running = replace(
-        job, state=State.RUNNING, attempts=1, started_at=t.now, worker="worker-7", lease_until=t.at(30.0)
-    )
+    running = replace(job, state=State.RUNNING, attempts=1, started_at=t.now, worker="worker-7", lease_until=t.at(30.0))
     expect.same_job(claimed.jobs[0], running, "a claim answers the job as it runs now")
     expect.same_job(await t.job(job.id), running, "a claimed job is stored as running")
 
@@ -55,7 +56,9 @@ async def a_job_is_due_at_its_run_at_and_not_before(t: Trial) -> None:
 @claim
 async def higher_priorities_go_first(t: Trial) -> None:
     """Priority decides before anything else, from 1000 down to -1000 (E28)."""
-    made = {priority: await t.make.pending(f"p{priority}", priority=priority) for priority in (0, -1000, 1000, 9, 10, -1, 1, -10)}
+    made = {
+        priority: await t.make.pending(f"p{priority}", priority=priority) for priority in (0, -1000, 1000, 9, 10, -1, 1, -10)
+    }
     expect.same_ids(
         await t.claimable(), [made[priority] for priority in sorted(made, reverse=True)], "higher priorities are claimed first"
     )
@@ -163,7 +166,9 @@ async def queues_of_faces_are_claimed_only_by_name(t: Trial) -> None:
     faces = [await t.make.pending(queue=queue, priority=9) for queue in ("functions", "plugin:mail", "plugin:")]
     expect.same_ids(await t.claimable(), own, "queues=None leaves out 'functions' and 'plugin:...'")
     expect.same_ids(
-        await t.claimable(queues=("functions", "plugin:mail", "plugin:")), faces, "the queues of faces are claimed where they are named"
+        await t.claimable(queues=("functions", "plugin:mail", "plugin:")),
+        faces,
+        "the queues of faces are claimed where they are named",
     )
 
 
@@ -182,8 +187,6 @@ async def max_attempts_is_fixed_at_the_first_claim(t: Trial) -> None:
 @claim
 async def max_attempts_stays_at_later_claims(t: Trial) -> None:
     """Another worker with another number does not change what the first claim fixed (E4)."""
-    from treadle.core.outcome import Released, RetryAfter
-
     job = await t.make.pending("a")
     for outcome in (RetryAfter(0.0, "E: no"), Released()):
         held = await t.hold(job.id)
@@ -197,12 +200,9 @@ async def max_attempts_stays_at_later_claims(t: Trial) -> None:
 @claim
 async def a_used_up_count_never_keeps_a_job_from_its_claim(t: Trial) -> None:
     """Claiming never filters on attempts, since a redriven job may have used up its count (E17)."""
-    from treadle.core.filter import JobFilter
-    from treadle.core.policies.redrive import RedrivePolicy
-
     job = await t.make.dead(max_attempts=1)
     await t.store.redrive(JobFilter(ids=[job.id]), RedrivePolicy.KEEP, now=t.now)
-    [again] = await t.claimable()
+    again = expect.one(await t.claimable(), "a claim takes the one due job")
     expect.equal((again.attempts, again.max_attempts), (2, 1), "a redriven job with its count used up is claimed all the same")
 
 
@@ -215,7 +215,9 @@ async def next_in_is_exact_where_less_came_than_was_asked_for(t: Trial) -> None:
     await t.make.pending("unknown", delay=1.0)
     await t.make.pending("due", queue="functions", delay=2.0)
     known = {"due": 5, "later": 5, "latest": 5}
-    expect.equal((await t.claim(Demand(10, None, known))).next_in, 30.5, "next_in is the time until the next job of the demands")
+    expect.equal(
+        (await t.claim(Demand(10, None, known))).next_in, 30.5, "next_in is the time until the next job of the demands"
+    )
     t.advance(30)
     expect.equal((await t.claim(Demand(10, None, known))).next_in, 0.5, "next_in counts down as time goes on")
     both = await t.claim(Demand(2, None, {"latest": 5}), Demand(2, ("functions",)))
@@ -236,6 +238,6 @@ async def next_in_does_not_put_off_what_is_ready(t: Trial) -> None:
 async def a_claim_answers_the_payload(t: Trial) -> None:
     """What a worker needs is all in the answer: payload, keys, schedule (E5)."""
     job = await t.make.pending("a", {"b": [1, 2.5, None, {"c": "d"}]}, dedupe_key="k", schedule="every:a")
-    [claimed] = await t.claimable()
+    claimed = expect.one(await t.claimable(), "a claim takes the one due job")
     expect.equal(claimed.payload, {"b": [1, 2.5, None, {"c": "d"}]}, "a claim answers the payload")
     expect.equal((claimed.key, claimed.schedule), (job.key, "every:a"), "a claim answers key and schedule")

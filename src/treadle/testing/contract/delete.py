@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from treadle.core.filter import EVERYTHING, JobFilter
 from treadle.core.job import Key, State
+from treadle.core.outcome import Done
 from treadle.testing.contract import expect
 from treadle.testing.contract.trial import Trial
 from treadle.testing.suite import Group
@@ -66,12 +67,12 @@ async def age_counts_from_the_end_inclusive(t: Trial) -> None:
     """older_than counts from finished_at for done and dead jobs, and reaches exactly that age (L5, E29)."""
     job = await t.make.pending(max_attempts=1)
     t.advance(1000)
-    from treadle.core.outcome import Done
-
     await t.end(await t.hold(job.id), Done())
     t.advance(9.999999)
     which = JobFilter(older_than=10.0)
-    expect.equal(await t.store.delete(which, now=t.now), 0, "a job that ended 9.999999 s ago is not 10 s old, whenever it was made")
+    expect.equal(
+        await t.store.delete(which, now=t.now), 0, "a job that ended 9.999999 s ago is not 10 s old, whenever it was made"
+    )
     t.advance(0.000001)
     expect.equal(await t.store.delete(which, now=t.now), 1, "a job that ended exactly 10 s ago is 10 s old")
 
@@ -98,7 +99,7 @@ async def age_zero_reaches_everything(t: Trial) -> None:
 async def deleting_frees_every_kind_of_key(t: Trial) -> None:
     """Nothing of a deleted job keeps its key (E6, E7)."""
     for kind in ("idempotency", "dedupe", "schedule"):
-        key = Key(kind, "k")  # type: ignore[arg-type]  # a literal of the loop
+        key = Key(kind, "k")
         job = await t.make.pending("job", key=key)
         await t.store.delete(JobFilter(ids=[job.id]), now=t.now)
         [again] = await t.enqueue(t.new("job", key=key))

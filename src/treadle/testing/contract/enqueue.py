@@ -70,7 +70,9 @@ async def a_batch_is_answered_in_its_order(t: Trial) -> None:
     jobs = [t.new(f"job-{number % 7}", number, queue=f"q{number % 3}", priority=number % 5) for number in range(50)]
     jobs = jobs[1::2] + jobs[48::-2]
     answers = await t.enqueue(*jobs)
-    expect.equal([one.id for one in answers], [job.id for job in jobs], "a batch is answered in the order in which it was given")
+    expect.equal(
+        [one.id for one in answers], [job.id for job in jobs], "a batch is answered in the order in which it was given"
+    )
     for answer, job in zip(answers, jobs, strict=True):
         expect.that(answer.created, "every new job of a batch is answered with created=True")
         expect.same_job(answer.job, pending(job, t.now), "each job of a batch is answered as it is stored")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from typing import TypeVar
 
 from treadle.core.errors import InvalidArgument
 from treadle.core.job import Job
 from treadle.core.payload import decode, encode
 
+T = TypeVar("T")
 _FIELDS = tuple(field.name for field in fields(Job))
 
 
@@ -24,6 +26,13 @@ def equal(actual: object, expected: object, words: str) -> None:
     """Fail where the two differ, with the sentence that should have been true."""
     __tracebackhide__ = True
     that(actual == expected and type(actual) is type(expected), f"{words}; expected {_shown(expected)}", actual)
+
+
+def one(things: Sequence[T], words: str) -> T:
+    """The only one of them; fail where there is none or more."""
+    __tracebackhide__ = True
+    that(len(things) == 1, f"{words}; expected one", things)
+    return things[0]
 
 
 def same_json(actual: str, expected: str, words: str) -> None:

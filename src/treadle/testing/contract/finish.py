@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from treadle.core.job import Failure, State
 from treadle.core.outcome import Dead, Done, Outcome, Released, RetryAfter
-from treadle.core.store import Ending
+from treadle.core.store import Claim, Demand, Ending
 from treadle.testing.contract import expect
 from treadle.testing.contract.trial import Trial
 from treadle.testing.factory import WORKER
 from treadle.testing.suite import Group
 
 finish = Group[Trial]("finish")
+
 
 @finish
 async def done_ends_the_job(t: Trial) -> None:
@@ -62,7 +63,13 @@ async def a_failure_without_attempts_left_is_a_dead_letter(t: Trial) -> None:
     job = await t.end(held, Dead("ValueError: no"))
     failure = Failure(1, WORKER, held.job.started_at or t.now, t.now, "ValueError: no")
     dead = replace(
-        held.job, state=State.DEAD, finished_at=t.now, last_error="ValueError: no", worker=None, lease_until=None, failures=(failure,)
+        held.job,
+        state=State.DEAD,
+        finished_at=t.now,
+        last_error="ValueError: no",
+        worker=None,
+        lease_until=None,
+        failures=(failure,),
     )
     expect.same_job(job, dead, "a job that failed for good is dead, and has no worker or lease any more")
 
@@ -106,8 +113,6 @@ async def a_batch_applies_each_outcome_to_its_own_job(t: Trial) -> None:
 @finish
 async def a_batch_applies_what_holds_and_leaves_the_rest(t: Trial) -> None:
     """Claims of a batch that no longer hold change nothing and keep the others from nothing (E22)."""
-    from treadle.core.store import Claim
-
     good, bad = await t.make.running("good"), await t.make.running("bad")
     wrong = Claim(bad.claim.id, "another-token")
     unknown = Claim(t.make.id(), good.claim.token)
@@ -149,8 +154,6 @@ async def the_stores_own_clock_dates_the_end(t: Trial) -> None:
     """With now=None the store's own clock dates the end and the next try (S9)."""
     a, b = t.new("a"), t.new("b")
     await t.store.enqueue([a, b])
-    from treadle.core.store import Claim, Demand
-
     await t.store.claim("token-1", [Demand(2)], worker="w", lease=60.0)
     await t.store.finish([Ending(Claim(a.id, "token-1"), Done()), Ending(Claim(b.id, "token-1"), RetryAfter(60.0, "E: no"))])
     done, waiting = await t.store.get([a.id, b.id])

@@ -6,6 +6,7 @@ from treadle.core.filter import JobFilter
 from treadle.core.job import Key, State
 from treadle.core.outcome import Dead, Done, Released, RetryAfter
 from treadle.core.policies.redrive import RedrivePolicy
+from treadle.core.store import Reclaim
 from treadle.testing.contract import expect
 from treadle.testing.contract.trial import Trial
 from treadle.testing.suite import Group
@@ -101,11 +102,9 @@ async def a_dedupe_key_is_freed_by_deleting_its_pending_job(t: Trial) -> None:
 @keys
 async def a_dedupe_key_is_freed_by_reclaiming_to_dead(t: Trial) -> None:
     """A job that dies by an expired lease frees its dedupe key like any other dead job (E7, E21)."""
-    from treadle.core.store import Reclaim
-
     key = Key("dedupe", "k")
     await t.make.expired("job", key=key)
-    [expired] = await t.store.expired(10, now=t.now)
+    expired = expect.one(await t.store.expired(10, now=t.now), "expired answers the one running job whose lease is past")
     await t.reclaim(Reclaim(expired, Dead("visibility timeout exceeded")))
     await _free(t, key, "a dedupe key is free once its job was reclaimed as dead")
 
@@ -124,7 +123,7 @@ async def deleting_the_old_done_job_leaves_the_key_to_its_new_holder(t: Trial) -
 async def keys_hold_within_a_batch(t: Trial) -> None:
     """Of several jobs with one key in a batch the first is created, and answers the others (E6, E7, E9)."""
     for kind in ("idempotency", "dedupe"):
-        batch = [t.new("job", number, **{f"{kind}_key": f"k{number % 2}"}) for number in range(6)]  # type: ignore[arg-type, misc]  # a computed keyword
+        batch = [t.new("job", number, **{f"{kind}_key": f"k{number % 2}"}) for number in range(6)]  # type: ignore[arg-type]  # a computed keyword
         answers = await t.enqueue(*batch)
         expect.equal(
             [one.created for one in answers], [True, True] + [False] * 4, f"the first job of a batch takes its {kind} key"
@@ -151,10 +150,10 @@ async def a_batch_mixes_held_and_free_keys(t: Trial) -> None:
 async def a_key_belongs_to_the_name_of_its_job(t: Trial) -> None:
     """The same key under another job name is another key, and the queue plays no part (E6, E7, E8)."""
     for kind in ("idempotency", "dedupe"):
-        first = await t.make.pending("a", key=Key(kind, "k"), queue="q1")  # type: ignore[arg-type]  # a literal of the loop
-        [other] = await t.enqueue(t.new("b", key=Key(kind, "k"), queue="q1"))  # type: ignore[arg-type]  # the same
+        first = await t.make.pending("a", key=Key(kind, "k"), queue="q1")
+        [other] = await t.enqueue(t.new("b", key=Key(kind, "k"), queue="q1"))
         expect.that(other.created, f"another job name with the same {kind} key is another pair")
-        [same] = await t.enqueue(t.new("a", key=Key(kind, "k"), queue="q2"))  # type: ignore[arg-type]  # the same
+        [same] = await t.enqueue(t.new("a", key=Key(kind, "k"), queue="q2"))
         expect.equal((same.created, same.id), (False, first.id), f"a {kind} key holds over all queues")
 
 
@@ -168,7 +167,7 @@ async def name_and_key_never_run_together(t: Trial) -> None:
     ]  # fmt: skip
     for kind in ("idempotency", "dedupe"):
         for name, text in pairs:
-            [answer] = await t.enqueue(t.new(name, key=Key(kind, text)))  # type: ignore[arg-type]  # a literal of the loop
+            [answer] = await t.enqueue(t.new(name, key=Key(kind, text)))
             expect.that(answer.created, f"the {kind} key {text!r} of job {name!r} is no other pair's")
 
 
@@ -176,7 +175,7 @@ async def name_and_key_never_run_together(t: Trial) -> None:
 async def the_kinds_of_key_are_apart(t: Trial) -> None:
     """The same text as idempotency, dedupe and schedule key of one name are three keys (E6, E7, T4)."""
     for kind in ("idempotency", "dedupe", "schedule"):
-        [answer] = await t.enqueue(t.new("job", key=Key(kind, "k")))  # type: ignore[arg-type]  # a literal of the loop
+        [answer] = await t.enqueue(t.new("job", key=Key(kind, "k")))
         expect.that(answer.created, f"a {kind} key is held by no key of another kind")
 
 
@@ -184,7 +183,26 @@ async def the_kinds_of_key_are_apart(t: Trial) -> None:
 async def keys_are_compared_exactly(t: Trial) -> None:
     """Keys that differ in case, composition or inner white space are different; long ones are compared whole (E8)."""
     long = "\U0001f9f5" * 254
-    texts = ["k", "K", "é", "e\u0301", "a b", "a  b", "a\tb", "%", "_", "k%", "ß", "ss", "\u200d", f"{long}a", f"{long}b", "1", "01", "1.0"]
+    texts = [
+        "k",
+        "K",
+        "é",
+        "e\u0301",
+        "a b",
+        "a  b",
+        "a\tb",
+        "%",
+        "_",
+        "k%",
+        "ß",
+        "ss",
+        "\u200d",
+        f"{long}a",
+        f"{long}b",
+        "1",
+        "01",
+        "1.0",
+    ]
     for text in texts:
         [answer] = await t.enqueue(t.new("job", idempotency_key=text))
         expect.that(answer.created, f"the key {text[-12:]!r} is none of those before it")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from treadle.core.job import Failure, State
 from treadle.core.outcome import Dead, Done, Released, RetryAfter
-from treadle.core.store import Claim, Expired, Reclaim
+from treadle.core.store import Claim, Demand, Expired, Reclaim
 from treadle.core.transitions import LEASE_EXPIRED, on_expired
 from treadle.testing.contract import expect
 from treadle.testing.contract.trial import Trial
@@ -48,7 +48,7 @@ async def a_renewed_job_does_not_expire(t: Trial) -> None:
         await t.store.renew([held.claim], LEASE, now=t.now)
     expect.equal(list(await t.store.expired(10, now=t.now)), [], "a renewed job does not expire")
     t.advance(LEASE + 1)
-    [expired] = await t.store.expired(10, now=t.now)
+    expired = expect.one(await t.store.expired(10, now=t.now), "expired answers the one running job whose lease is past")
     expect.equal(expired.claim, held.claim, "a job that is renewed no longer expires")
 
 
@@ -62,7 +62,7 @@ async def a_lease_that_is_past_can_be_renewed_until_it_is_reclaimed(t: Trial) ->
 
 @leases
 async def only_running_jobs_with_a_past_lease_are_expired(t: Trial) -> None:
-    """expired answers each of them with its claim and leaves out pending, ended and freshly leased jobs (E21)."""
+    """Expired answers each of them with its claim and leaves out pending, ended and freshly leased jobs (E21)."""
     old = await t.make.running("old")
     await t.make.done("done")
     await t.make.dead("dead")
@@ -72,6 +72,18 @@ async def only_running_jobs_with_a_past_lease_are_expired(t: Trial) -> None:
     expired = list(await t.store.expired(10, now=t.now))
     expect.equal([one.claim for one in expired], [old.claim], "only a running job whose lease is past is expired")
     expect.same_job(expired[0].job, old.job, "expired answers the job as it is stored", but={"failures"})
+
+
+@leases
+async def a_lease_is_past_from_its_very_end_on(t: Trial) -> None:
+    """At lease_until, and not a microsecond before, a lease is past (E21)."""
+    held = await t.make.running()
+    t.advance(LEASE - 0.000001)
+    expect.equal(list(await t.store.expired(10, now=t.now)), [], "a lease is not past a microsecond before its end")
+    t.advance(0.000001)
+    expired = expect.one(await t.store.expired(10, now=t.now), "expired answers the one running job whose lease is past")
+    expect.equal(expired.claim, held.claim, "a lease is past at the moment of its end")
+    expect.that(await t.reclaim(Reclaim(expired, RetryAfter(0.0, "E"))), "and can be reclaimed in that moment")
 
 
 @leases
@@ -91,7 +103,7 @@ async def expired_looks_at_every_queue_and_name_longest_past_first(t: Trial) -> 
 async def _expired(t: Trial, **options: int) -> tuple[Held, Expired]:
     held = await t.make.running(max_attempts=options.get("max_attempts", 3))
     t.advance(LEASE + 1)
-    [expired] = await t.store.expired(10, now=t.now)
+    expired = expect.one(await t.store.expired(10, now=t.now), "expired answers the one running job whose lease is past")
     return held, expired
 
 
@@ -103,7 +115,13 @@ async def a_reclaimed_job_is_claimable_again(t: Trial) -> None:
     expect.equal(took, {held.claim}, "reclaim answers the claims that it took back")
     failure = Failure(1, WORKER, held.job.started_at or t.now, t.now, LEASE_EXPIRED)
     back = replace(
-        held.job, state=State.PENDING, run_at=t.now, last_error=LEASE_EXPIRED, worker=None, lease_until=None, failures=(failure,)
+        held.job,
+        state=State.PENDING,
+        run_at=t.now,
+        last_error=LEASE_EXPIRED,
+        worker=None,
+        lease_until=None,
+        failures=(failure,),
     )
     expect.same_job(await t.job(held.job.id), back, "a reclaimed job is pending, due now")
     again = await t.hold(held.job.id)
@@ -132,7 +150,7 @@ async def a_lease_that_was_renewed_meanwhile_is_not_reclaimed(t: Trial) -> None:
     t.advance(LEASE + 1)
     expect.that(not await t.reclaim(Reclaim(expired, Dead("E"))), "a lease that was renewed and ran out again is another lease")
     await t.unchanged(renewed, "a refused reclaim changes nothing")
-    [anew] = await t.store.expired(10, now=t.now)
+    anew = expect.one(await t.store.expired(10, now=t.now), "expired answers the job again, its lease having run out anew")
     expect.that(await t.reclaim(Reclaim(anew, RetryAfter(0.0, "E"))), "looked at anew, it is reclaimed")
 
 
@@ -140,7 +158,9 @@ async def a_lease_that_was_renewed_meanwhile_is_not_reclaimed(t: Trial) -> None:
 async def a_lease_that_is_not_past_is_not_reclaimed(t: Trial) -> None:
     """A reclaimer whose own clock runs ahead takes nothing: the store's now decides (E21, S9)."""
     held = await t.make.running()
-    [ahead] = await t.store.expired(10, now=t.at(LEASE + 1))
+    ahead = expect.one(
+        await t.store.expired(10, now=t.at(LEASE + 1)), "expired answers the job whose lease is past at the moment given"
+    )
     expect.that(not await t.reclaim(Reclaim(ahead, Dead("E"))), "a lease that is not past is not reclaimed")
     expect.same_job(await t.job(held.job.id), held.job, "a refused reclaim changes nothing")
 
@@ -198,9 +218,7 @@ async def reclaiming_many_takes_those_that_still_are_expired(t: Trial) -> None:
 
 @leases
 async def the_stores_own_clock_ends_no_fresh_lease(t: Trial) -> None:
-    """With now=None a job that was just claimed for a minute is not expired, and renewing it counts from the store's now (S9)."""
-    from treadle.core.store import Demand
-
+    """With now=None a job that was just claimed is not expired, and renewing it counts from the store's now (S9)."""
     job = t.new()
     await t.store.enqueue([job])
     claimed = await t.store.claim("token-1", [Demand(1)], worker="w", lease=60.0)
@@ -208,4 +226,6 @@ async def the_stores_own_clock_ends_no_fresh_lease(t: Trial) -> None:
     await t.store.renew([Claim(job.id, "token-1")], 600.0)
     renewed = (await t.job(job.id)).lease_until
     first = claimed.jobs[0].lease_until
-    expect.that(renewed is not None and first is not None and (renewed - first).total_seconds() >= 540, "renewing counts from now")
+    expect.that(
+        renewed is not None and first is not None and (renewed - first).total_seconds() >= 540, "renewing counts from now"
+    )

@@ -6,7 +6,7 @@ from treadle.core.filter import EVERYTHING, JobFilter
 from treadle.core.job import Job, Key, State
 from treadle.core.outcome import Dead, Released, RetryAfter
 from treadle.core.policies.redrive import RedrivePolicy
-from treadle.core.store import Redriven
+from treadle.core.store import Claim, Demand, Ending, Redriven
 from treadle.testing.contract import expect
 from treadle.testing.contract.trial import Trial
 from treadle.testing.suite import Group
@@ -16,7 +16,9 @@ redrive = Group[Trial]("redrive")
 RESET, KEEP = RedrivePolicy.RESET, RedrivePolicy.KEEP
 
 
-async def _redrive(t: Trial, which: JobFilter = EVERYTHING, policy: RedrivePolicy = RESET, limit: int | None = None) -> Redriven:
+async def _redrive(
+    t: Trial, which: JobFilter = EVERYTHING, policy: RedrivePolicy = RESET, limit: int | None = None
+) -> Redriven:
     return await t.store.redrive(which, policy, limit=limit, now=t.now)
 
 
@@ -32,7 +34,9 @@ async def a_reset_job_starts_again_from_nothing(t: Trial) -> None:
     answer = await _redrive(t)
     expect.equal((list(answer.revived), list(answer.dropped)), ([dead.id], []), "redrive answers the jobs that it revived")
     job = await t.job(dead.id)
-    expect.equal((job.state, job.attempts, job.run_at), (State.PENDING, 0, t.now), "a reset job is pending, due now, attempts 0")
+    expect.equal(
+        (job.state, job.attempts, job.run_at), (State.PENDING, 0, t.now), "a reset job is pending, due now, attempts 0"
+    )
     expect.equal((job.finished_at, job.lease_until, job.worker), (None, None, None), "a reset job has no end and no worker")
     expect.same_job(
         job, dead, "redriving keeps what the job is and what befell it", but={"state", "attempts", "run_at", "finished_at"}
@@ -61,7 +65,9 @@ async def a_kept_count_gives_one_more_try(t: Trial) -> None:
     await _redrive(t, policy=KEEP)
     expect.equal((await t.job(job.id)).attempts, 2, "KEEP leaves the count as it is")
     again = await t.hold(job.id)
-    expect.equal((again.job.attempts, again.job.max_attempts), (3, 2), "the one more try is beyond max_attempts, so it is the last")
+    expect.equal(
+        (again.job.attempts, again.job.max_attempts), (3, 2), "the one more try is beyond max_attempts, so it is the last"
+    )
 
 
 @redrive
@@ -114,8 +120,6 @@ async def the_oldest_go_first_up_to_the_limit(t: Trial) -> None:
 @redrive
 async def many_are_redriven_in_one_call(t: Trial) -> None:
     """Without a limit all that match are redriven, however many (E17)."""
-    from treadle.core.store import Claim, Demand, Ending
-
     jobs = [t.new(f"n{number % 3}") for number in range(1200)]
     await t.enqueue(*jobs)
     claimed = await t.claim(Demand(1200), token="bulk")  # noqa: S106  # a claim's token is no password
@@ -204,4 +208,6 @@ async def a_limit_counts_what_is_dropped_too(t: Trial) -> None:
         await _dead_with(t, key)
     answer = await _redrive(t, limit=3)
     expect.equal((len(answer.revived), len(answer.dropped)), (1, 2), "limit=3 handles three dead letters, revived or dropped")
-    expect.equal(await t.store.count(JobFilter(states=frozenset({State.DEAD})), now=t.now), 1, "the rest is left for the next call")
+    expect.equal(
+        await t.store.count(JobFilter(states=frozenset({State.DEAD})), now=t.now), 1, "the rest is left for the next call"
+    )

@@ -28,7 +28,9 @@ async def only_this_attempt_is_refunded(t: Trial) -> None:
     job = await t.make.pending()
     await t.end(await t.hold(job.id), RetryAfter(0.0, "E: no"))
     released = await t.end(await t.hold(job.id), Released(0.0, True))
-    expect.equal((released.attempts, released.last_error), (1, "E: no"), "a release refunds one attempt and keeps the last error")
+    expect.equal(
+        (released.attempts, released.last_error), (1, "E: no"), "a release refunds one attempt and keeps the last error"
+    )
 
 
 @release

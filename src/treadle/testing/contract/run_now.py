@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from treadle.core.filter import EVERYTHING, JobFilter
+from treadle.core.outcome import RetryAfter
 from treadle.testing.contract import expect
 from treadle.testing.contract.trial import Trial
 from treadle.testing.suite import Group
@@ -57,8 +58,6 @@ async def a_job_that_is_due_already_is_not_put_back(t: Trial) -> None:
 @run_now
 async def a_retry_does_not_have_to_wait(t: Trial) -> None:
     """A job that waits for its next try can be tried at once, with its count as it is (E2)."""
-    from treadle.core.outcome import RetryAfter
-
     job = await t.make.pending()
     await t.end(await t.hold(job.id), RetryAfter(900.0, "E: no"))
     await t.store.run_now(JobFilter(ids=[job.id]), now=t.now)

@@ -66,7 +66,7 @@ async def a_late_result_never_ends_the_next_attempt(t: Trial) -> None:
 async def a_reclaimed_attempt_cannot_report(t: Trial) -> None:
     """A worker that comes back after its job was reclaimed is refused, before and after the next claim (E21, E22)."""
     held = await t.make.expired()
-    [expired] = await t.store.expired(1, now=t.now)
+    expired = expect.one(await t.store.expired(1, now=t.now), "expired answers the one running job whose lease is past")
     await t.reclaim(Reclaim(expired, RetryAfter(0.0, "visibility timeout exceeded")))
     await _refused(t, held.claim, "the token of a reclaimed attempt")
     again = await t.hold(held.job.id)

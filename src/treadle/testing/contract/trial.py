@@ -15,13 +15,16 @@ from treadle.core.store import Claim, Claimed, Demand, Ending, Reclaim, Store
 from treadle.testing.clock import ManualClock
 from treadle.testing.contract import expect
 from treadle.testing.factory import LEASE, WORKER, Held, JobFactory, NewJobOptions
+from treadle.testing.opening import StoreFactory
 
 
 class Trial:
     """A store, the factory that makes jobs on it, and the moment that is passed to each operation as `now`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, factory: StoreFactory, model_examples: int) -> None:
         self.store = store
+        self.factory = factory
+        self.model_examples = model_examples
         self.clock = ManualClock()
         self.make = JobFactory(store, self.clock)
 
@@ -50,9 +53,9 @@ class Trial:
 
     async def job(self, id: str) -> Job:
         """The stored job, which must exist."""
-        found = await self.store.get([id])
-        expect.equal([job.id for job in found], [id], "get answers the stored job")
-        return found[0]
+        found = expect.one(await self.store.get([id]), f"get answers the stored job {id}")
+        expect.equal(found.id, id, "get answers the job that was asked for")
+        return found
 
     async def everything(self) -> list[Job]:
         """All stored jobs, newest id first."""
