@@ -1,0 +1,1 @@
+"""The `treadle` command: the composition root, which opens stores and puts faces together (L1)."""
