@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from treadle.core.cron import Cron
 from treadle.core.job import Key, NewJob
+
+if TYPE_CHECKING:
+    from treadle.core.cron import Cron
 
 INTERVAL_PREFIX = "every:"
 CRON_PREFIX = "cron:"
@@ -63,6 +66,8 @@ class Schedule:
     @property
     def cron(self) -> Cron:
         """The expression in its zone, as a value."""
+        from treadle.core.cron import Cron  # loads the zone data, which a program without cron needs not
+
         return Cron(self.expression, self.tz, self.seconds)
 
     def fires_like(self, other: Schedule) -> bool:

@@ -328,7 +328,7 @@ class LeaseKeeper(Protocol):
 
 
 @runtime_checkable
-class Store(JobStore, IntervalStore, Inspector, Documents, Schema, Protocol):
+class Store(JobStore, IntervalStore, ScheduleStore, Inspector, Documents, Schema, Protocol):
     """Everything that a store is. It opens at first use, and may be used from any thread and event loop."""
 
     def lease_keeper(self) -> LeaseKeeper:

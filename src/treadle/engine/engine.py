@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.core.filter import JobFilter
+from treadle.core.job import NewJob
 from treadle.core.profile import Profile
 from treadle.core.schedule import Interval
 from treadle.core.store import Listener, Store, Wakeups
@@ -18,8 +19,13 @@ from treadle.engine.lookout import Lookout
 from treadle.engine.pruner import Pruner
 from treadle.engine.reclaimer import Reclaimer
 from treadle.engine.registry import Registry
+from treadle.engine.scheduler import Scheduler
+from treadle.engine.schedules import Schedules
 from treadle.engine.service import Service
 from treadle.engine.worker import Worker
+
+if TYPE_CHECKING:
+    from treadle.core.cron import Cron
 
 PRUNE_EVERY = 60.0
 LOOK_OUT_EVERY = 5.0
@@ -43,6 +49,7 @@ class Engine:
         store: Store,
         registry: Registry,
         intervals: dict[str, Interval],
+        crons: dict[str, tuple[Cron, NewJob]],
         profile: Profile,
         settings: Settings,
         clock: EngineClock,
@@ -76,7 +83,11 @@ class Engine:
             of_faces=False if settings.queues is None else None,
         )
         self.pruner = Pruner(store, clock, logger, PRUNE_EVERY, profile.retention, which)
-        self._services: tuple[Service, ...] = (self.intervals, self.reclaimer, self.lookout, self.pruner)
+        self._crons = crons
+        self._crons_stored = False
+        self.scheduler = Scheduler(store, clock, logger, poll, self.new_id)
+        self.schedules = Schedules(store, store, clock, self.new_id, self.scheduler.wake)
+        self._services: tuple[Service, ...] = (self.intervals, self.scheduler, self.reclaimer, self.lookout, self.pruner)
         self._started = False
 
     def new_id(self) -> str:
@@ -90,6 +101,7 @@ class Engine:
         self._started = True
         try:
             await self.intervals.run_once()
+            await self._store_crons()
             if isinstance(self._store, Wakeups):
                 self._listener = await self._store.listen(self.worker.wake)
         except BaseException:
@@ -111,9 +123,17 @@ class Engine:
 
     async def run_once(self) -> int:
         """Do each duty once: take back expired leases, put intervals back, prune, and run what is due (E25)."""
+        await self._store_crons()
         for service in self._services:
             await service.run_once()
         return await self.worker.run_due()
+
+    async def _store_crons(self) -> None:
+        """Bring the stored schedules to what the code registers, once; what means the same is left as it is."""
+        if not self._crons_stored:
+            for name, (cron, job) in self._crons.items():
+                await self.schedules.put(name, cron, job)
+            self._crons_stored = True
 
     async def drain(self) -> int:
         """Run until nothing is due; answers how many attempts were run (E25)."""

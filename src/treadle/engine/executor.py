@@ -9,8 +9,10 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from treadle.core.outcome import Done, Outcome
+from treadle.core.job import Job
+from treadle.core.outcome import Dead, Done, Outcome, RetryAfter
 from treadle.core.profile import Profile
+from treadle.core.signals import Signal
 from treadle.core.store import Claim
 from treadle.core.transitions import on_failure, on_interrupted
 from treadle.engine.execution import STOPPED, Context, Execution
@@ -81,10 +83,26 @@ class Executor:
         job = execution.job
         policy = execution.entry.retry or self._profile.retry
         try:
-            return on_failure(job, policy, error, random.random)
+            outcome = on_failure(job, policy, error, random.random)
         except Exception as refused:  # a retry function of the user's own may raise anything
             self._logger.warning("the retry policy of %r failed, the worker's own is used: %r", job.name, refused)
-            return on_failure(job, self._profile.retry, error, random.random)
+            outcome = on_failure(job, self._profile.retry, error, random.random)
+        self._tell(job, outcome, error)
+        return outcome
+
+    def _tell(self, job: Job, outcome: Outcome, error: BaseException) -> None:
+        """Log a failed attempt, with its traceback unless the handler ended it on purpose."""
+        trace = None if isinstance(error, (Signal, TimeoutError)) else error
+        of = f"attempt {job.attempts} of {job.max_attempts}"
+        match outcome:
+            case RetryAfter(seconds=seconds, error=text):
+                self._logger.warning(
+                    "%s %s failed at %s, again in %g s: %s", job.name, job.id, of, seconds, text, exc_info=trace
+                )
+            case Dead(error=text):
+                self._logger.error("%s %s is dead at %s: %s", job.name, job.id, of, text, exc_info=trace)
+            case _:
+                self._logger.debug("%s %s was put off at %s", job.name, job.id, of)
 
     async def _in_thread(self, execution: Execution, arguments: tuple[Any, ...]) -> BaseException | None:
         """Call a plain handler in a thread; answers what it raised (E11)."""

@@ -43,4 +43,5 @@ class Pruner(Service):
                         queues=self._which.queues,
                         older_than=age,
                         keyed=keyed,
+                        of_faces=self._which.of_faces,
                     )

@@ -41,6 +41,11 @@ class Registry:
         """The entry of that name, if there is one."""
         return self._entries.get(name)
 
+    @property
+    def names(self) -> list[str]:
+        """The registered names, in order."""
+        return list(self._entries)
+
     def __contains__(self, name: object) -> bool:
         return name in self._entries
 

@@ -7,12 +7,15 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from treadle.core.cron import Cron
 from treadle.core.schedule import Schedule
 from treadle.core.store import REWOUND, Firing, ScheduleStore
 from treadle.engine.clock import EngineClock
 from treadle.engine.service import Service
+
+if TYPE_CHECKING:
+    from treadle.core.cron import Cron
 
 BATCH = 500
 
@@ -61,8 +64,11 @@ class Scheduler(Service):
 
 def next_after(schedule: Schedule, now: datetime) -> datetime | None:
     """The first time strictly after now: what was missed is not made up time by time (T10)."""
-    return _cron(schedule.expression, schedule.tz, schedule.seconds).next(now)
+    return _parsed(schedule.expression, schedule.tz, schedule.seconds).next(now)
 
 
-# Parsing costs more than asking for the next time, and the same expressions come round again.
-_cron = functools.lru_cache(maxsize=4096)(Cron)
+@functools.lru_cache(maxsize=4096)  # parsing costs more than asking for the next time
+def _parsed(expression: str, tz: str, seconds: bool) -> Cron:
+    from treadle.core.cron import Cron  # loads the zone data, which a program without cron needs not
+
+    return Cron(expression, tz, seconds)

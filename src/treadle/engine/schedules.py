@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from treadle.core.cron import Cron
 from treadle.core.errors import Conflict, NotFound
 from treadle.core.job import Enqueued, NewJob
 from treadle.core.schedule import Schedule
 from treadle.core.store import JobStore, ScheduleStore
 from treadle.engine.clock import EngineClock
 from treadle.engine.scheduler import next_after
+
+if TYPE_CHECKING:
+    from treadle.core.cron import Cron
 
 PAGE = 500
 

@@ -73,15 +73,20 @@ class Settler:
 
     async def _apply(self, batch: list[Ending]) -> None:
         held: set[Claim] | None = None
-        while held is None:
-            try:
-                held = await self._store.finish(batch, now=self._clock.for_store())
-            except StoreError as error:
-                await self._alarm.wait(self._outage.failed(error))
-        self._outage.over()
-        if len(held) < len(batch):
-            self._tell_late([ending.claim for ending in batch if ending.claim not in held])
-        self._on_written(batch)
+        try:
+            while held is None:
+                try:
+                    held = await self._store.finish(batch, now=self._clock.for_store())
+                except StoreError as error:
+                    await self._alarm.wait(self._outage.failed(error))
+        except Exception:
+            self._logger.exception("%d result(s) could not be written; the jobs are left to their leases", len(batch))
+        else:
+            self._outage.over()
+            if len(held) < len(batch):
+                self._tell_late([ending.claim for ending in batch if ending.claim not in held])
+        finally:
+            self._on_written(batch)  # in any case: a lease that is renewed for ever would keep its job from everybody
 
     def _tell_late(self, claims: list[Claim]) -> None:
         self._logger.warning(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from treadle.core import job as stored
 from treadle.core.clock import Clock
@@ -23,27 +21,23 @@ from treadle.core.policies.limits import (
     checked_duration,
     checked_int,
     checked_max_attempts,
-    checked_name,
-    checked_queue,
     checked_text,
 )
-from treadle.core.policies.retention import Retention
 from treadle.core.policies.retry import RetryPolicy, retry_policy
-from treadle.core.schedule import Interval
 from treadle.core.store import EnqueueOn, Store
 from treadle.engine.clock import EngineClock
 from treadle.engine.engine import Engine, Settings
 from treadle.engine.ids import new_id
 from treadle.engine.operations import Operations
-from treadle.engine.registry import Entry, Registry
+from treadle.engine.schedules import Schedules
 from treadle.stores import open_store
 from treadle.tasks import install as lifespan
 from treadle.tasks.blocking import SyncTasks
-from treadle.tasks.codec import shape_of
-from treadle.tasks.handler import Handler
 from treadle.tasks.inspection import Inspection
 from treadle.tasks.options import NewJob, new_job, spread
 from treadle.tasks.profile import CONCURRENCY, GRACE, LIBRARY, POLL_INTERVAL
+from treadle.tasks.registration import Registration
+from treadle.tasks.settings import checked_concurrency, checked_queues, new_worker_id, retention_of
 
 Payload = TypeVar("Payload")
 Rest = ParamSpec("Rest")
@@ -51,7 +45,7 @@ Result = TypeVar("Result")
 Seconds = float | timedelta
 
 
-class Tasks(Inspection):
+class Tasks(Registration, Inspection):
     """Background jobs over one store.
 
     `store` is a URL (`memory:`, `sqlite:PATH`, ...) or a store object; None means `TREADLE_STORE`, else
@@ -83,8 +77,8 @@ class Tasks(Inspection):
         worker_id: str | None = None,
         logger: logging.Logger | None = None,
     ) -> None:
+        super().__init__()
         self.store: Store = open_store(store, migrate=migrate) if store is None or isinstance(store, str) else store
-        keep = None if retention is None else checked_delay(retention, "retention")
         self._profile = replace(
             LIBRARY,
             retry=retry_policy(retry),
@@ -93,21 +87,19 @@ class Tasks(Inspection):
             timeout=None if timeout is None else checked_duration(timeout, "timeout"),
             warn_after=None if warn_after is None else checked_duration(warn_after, "warn_after"),
             max_run=checked_duration(max_run, "max_run"),
-            retention=Retention(keep, keep, None if key_retention is None else checked_delay(key_retention, "key_retention")),
+            retention=retention_of(retention, key_retention),
         )
         self._settings = Settings(
-            worker_id=_worker_id() if worker_id is None else checked_text(worker_id, "worker_id", 200),
-            concurrency=_concurrency(concurrency),
+            worker_id=new_worker_id() if worker_id is None else checked_text(worker_id, "worker_id", 200),
+            concurrency=checked_concurrency(concurrency),
             poll_interval=checked_duration(poll_interval, "poll_interval"),
-            queues=None if queues is None else _queues(queues),
+            queues=None if queues is None else checked_queues(queues),
         )
         self._grace = checked_delay(grace, "grace")
         self._autostart = autostart
         self._max_payload = checked_int(max_payload, "max_payload", 1, 1 << 30)
         self._clock = EngineClock(clock)
         self._logger = logger or logging.getLogger("treadle")
-        self._registry = Registry()
-        self._intervals: dict[str, Interval] = {}
         self._engines: dict[asyncio.AbstractEventLoop, Engine] = {}
         self._started = False
         self._operations = Operations(self.store, self._clock)
@@ -116,11 +108,6 @@ class Tasks(Inspection):
     def sync(self) -> SyncTasks:
         """Blocking twins, for scripts, Flask, Django, and plain handlers."""
         return SyncTasks(self)
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The names that have a handler here, in order of registration."""
-        return [*self._registry.claimable(self._profile.max_attempts)]
 
     @property
     def settings(self) -> Settings:
@@ -151,78 +138,17 @@ class Tasks(Inspection):
             self.store = store
             self._operations = Operations(store, self._clock)
         if concurrency is not None:
-            self._settings = replace(self._settings, concurrency=_concurrency(concurrency))
+            self._settings = replace(self._settings, concurrency=checked_concurrency(concurrency))
         if queues is not None:
-            self._settings = replace(self._settings, queues=_queues(queues))
+            self._settings = replace(self._settings, queues=checked_queues(queues))
         if grace is not None:
             self._grace = checked_delay(grace, "grace")
         self._engines.clear()  # one made before, by an enqueue while the application was imported, has the old settings
 
-    # -- handlers and intervals
-
-    def handler(
-        self,
-        name: str,
-        *,
-        max_attempts: int | None = None,
-        timeout: Seconds | None = None,
-        retry: RetryPolicy | Callable[[int], Seconds] | None = None,
-        queue: str | None = None,
-    ) -> Callable[[Callable[Concatenate[Payload, Rest], Result]], Handler[Payload, Rest, Result]]:
-        """Register the decorated function, `async def` or plain `def`, for jobs of that name (E11)."""
-
-        def register(function: Callable[Concatenate[Payload, Rest], Result]) -> Handler[Payload, Rest, Result]:
-            return self.handle(name, function, max_attempts=max_attempts, timeout=timeout, retry=retry, queue=queue)
-
-        return register
-
-    def handle(
-        self,
-        name: str,
-        function: Callable[Concatenate[Payload, Rest], Result],
-        *,
-        max_attempts: int | None = None,
-        timeout: Seconds | None = None,
-        retry: RetryPolicy | Callable[[int], Seconds] | None = None,
-        queue: str | None = None,
-    ) -> Handler[Payload, Rest, Result]:
-        """`handler` without the decorator. Registering a name again replaces its handler.
-
-        Raises `InvalidArgument`, or `MissingExtra` where the payload's annotated type needs one (E11).
-        """
-        checked_name(name)
-        function = function.function if isinstance(function, Handler) else function
-        shape = shape_of(function, name)
-        self._registry.add(
-            Entry(
-                name=name,
-                function=function,
-                is_async=shape.is_async,
-                takes_context=shape.takes_context,
-                convert=None if shape.codec is None else shape.codec.decode,
-                max_attempts=None if max_attempts is None else checked_max_attempts(max_attempts),
-                timeout=None if timeout is None else checked_duration(timeout, "timeout"),
-                retry=None if retry is None else retry_policy(retry),
-                queue=None if queue is None else checked_queue(queue),
-            )
-        )
-        return Handler(self, name, function, shape.codec)
-
-    def every(self, name: str, seconds: Seconds, payload: object = None) -> None:
-        """Run the handler of that name at once, and again `seconds` after each run has ended (T1 to T4).
-
-        Registering the same name again replaces the interval and the payload, from the next copy on. Raises
-        `InvalidArgument` for an interval that is not greater than zero, without a handler, and after `start`.
-        """
-        interval = checked_duration(seconds, "the interval")
-        checked_name(name)
-        if name not in self._registry:
-            raise InvalidArgument(f"every({name!r}) needs the handler of that name to be registered first")
-        if self._started:
-            raise InvalidArgument(f"every({name!r}) must come before start; the worker already runs")
-        template = new_job("", name, payload, self._max_payload, self._queue_of(name))
-        entry = Interval.of(interval, template)
-        self._intervals[entry.schedule] = entry
+    @property
+    def schedules(self) -> Schedules:
+        """The stored cron schedules: iterate, get, pause, resume, run_now, delete (T14). For use in a running event loop."""
+        return self._engine().schedules
 
     # -- enqueueing
 
@@ -294,10 +220,6 @@ class Tasks(Inspection):
             raise InvalidArgument(f"{type(self.store).__name__} has no transactions of its own; leave connection= out")
         return self.store
 
-    def _queue_of(self, name: object) -> str:
-        entry = self._registry.get(name) if isinstance(name, str) else None
-        return "default" if entry is None or entry.queue is None else entry.queue
-
     def _new_id(self) -> str:
         return new_id(self._clock.unix_ms())
 
@@ -358,6 +280,7 @@ class Tasks(Inspection):
                 self.store,
                 self._registry,
                 self._intervals,
+                self._crons,
                 self._profile,
                 self._settings,
                 self._clock,
@@ -366,20 +289,3 @@ class Tasks(Inspection):
             )
             self._engines[loop] = engine
         return engine
-
-
-def _worker_id() -> str:
-    return f"{socket.gethostname()[:100]}:{os.getpid()}:{os.urandom(3).hex()}"
-
-
-def _concurrency(concurrency: object) -> int:
-    return checked_int(concurrency, "concurrency", 1, 100_000)
-
-
-def _queues(queues: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(queues, str):
-        raise InvalidArgument(f"queues must be a list of names, not the text {queues!r}")
-    names = tuple(checked_queue(queue) for queue in queues)
-    if not names:
-        raise InvalidArgument("queues is empty; name at least one, or leave it out for all")
-    return names

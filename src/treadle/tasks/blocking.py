@@ -59,6 +59,10 @@ class SyncTasks:
         """Send dead letters round again (E17)."""
         return self._portal.call(self._tasks.retry(id, all_dead=all_dead, name=name))
 
+    def run_now(self, id: str) -> None:
+        """Make a pending job due now."""
+        self._portal.call(self._tasks.run_now(id))
+
     def delete(self, id: str) -> None:
         """Delete a job that is not running."""
         self._portal.call(self._tasks.delete(id))

@@ -55,9 +55,15 @@ class Inspection:
         """
         if (id is None) == (not all_dead):
             raise InvalidArgument("retry takes the id of a dead job, or all_dead=True")
+        if id is not None and name is not None:
+            raise InvalidArgument("retry takes a name only with all_dead=True; an id says which job")
         if id is not None:
             return await self._operations.redrive(_checked_id(id))
         return await self._operations.redrive_all(_filter(None, name, None))
+
+    async def run_now(self, id: str) -> None:
+        """Make a pending job due now (E2). Raises `NotFound`, or `Conflict` for a job that is not pending."""
+        await self._operations.run_now(_checked_id(id))
 
     async def delete(self, id: str) -> None:
         """Delete a job that is not running (E2). Raises `NotFound`, or `Conflict` for a running one."""

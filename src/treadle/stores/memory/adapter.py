@@ -10,11 +10,25 @@ from treadle.core.filter import JobFilter
 from treadle.core.job import Enqueued, Job, NewJob, State
 from treadle.core.payload import JSON
 from treadle.core.policies.redrive import RedrivePolicy
-from treadle.core.schedule import Interval
-from treadle.core.store import Claim, Claimed, Demand, Document, Ending, Expired, Listener, Reclaim, Redriven, Stats
+from treadle.core.schedule import Interval, Schedule
+from treadle.core.store import (
+    Claim,
+    Claimed,
+    Demand,
+    Document,
+    DueSchedules,
+    Ending,
+    Expired,
+    Firing,
+    Listener,
+    Reclaim,
+    Redriven,
+    Stats,
+)
 from treadle.stores.memory import claiming, ending, selection, upkeep
 from treadle.stores.memory.documents import DocumentShelf
 from treadle.stores.memory.ledger import Ledger
+from treadle.stores.memory.schedules import ScheduleShelf
 from treadle.stores.memory.wakeups import Wakers
 
 _DUPLICATES_SHOWN = 10
@@ -30,6 +44,7 @@ class MemoryStore:
         self._lock = threading.Lock()
         self._ledger = Ledger()
         self._documents = DocumentShelf()
+        self._schedules = ScheduleShelf()
         self._wakers = Wakers()
 
     # --- moving jobs
@@ -114,6 +129,40 @@ class MemoryStore:
         with self._lock:
             found = [self._ledger.intervals.get(schedule) for schedule in schedules]
         return [interval for interval in found if interval is not None]
+
+    # --- cron schedules
+
+    async def put_schedule(self, schedule: Schedule, *, expect: int | None = None) -> Schedule | None:
+        """Store the schedule if the revision `expect` is there; see `ScheduleStore.put_schedule` (T9)."""
+        with self._lock:
+            return self._schedules.put(schedule, expect)
+
+    async def get_schedule(self, name: str) -> Schedule | None:
+        """The schedule of that name."""
+        with self._lock:
+            return self._schedules.get(name)
+
+    async def list_schedules(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> list[Schedule]:
+        """Schedules by name (T14)."""
+        with self._lock:
+            return [*self._schedules.list(prefix, after, limit)]
+
+    async def delete_schedule(self, name: str) -> bool:
+        """Delete the schedule; its jobs stay (T14)."""
+        with self._lock:
+            return self._schedules.delete(name)
+
+    async def due_schedules(self, limit: int, *, now: datetime | None = None) -> DueSchedules:
+        """What is due and not paused; see `ScheduleStore.due_schedules`."""
+        with self._lock:
+            return self._schedules.due(limit, _at(now))
+
+    async def fire(self, firings: Sequence[Firing], *, now: datetime | None = None) -> list[Enqueued | None]:
+        """Advance each schedule and enqueue its job; see `ScheduleStore.fire` (T11, T12)."""
+        with self._lock:
+            answers = self._schedules.fire(self._ledger, firings, _at(now))
+        self._wakers.wake(self._ledger.lanes.arrivals)
+        return [*answers]
 
     # --- reading
 

@@ -39,7 +39,7 @@ def select(
 
 def number(ledger: Ledger, which: JobFilter, now: datetime) -> int:
     """How many jobs match."""
-    if which.ids is None and which.queues is None and which.older_than is None and which.keyed is None:
+    if which == JobFilter(states=which.states, names=which.names):
         if which.names is None:
             return sum(map(ledger.number, _ALL if which.states is None else which.states))
         if which.states is None:

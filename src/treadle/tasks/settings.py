@@ -1,0 +1,44 @@
+"""The settings of a `Tasks`, checked (E18, E29)."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable
+from datetime import timedelta
+
+from treadle.core.errors import InvalidArgument
+from treadle.core.policies.limits import checked_delay, checked_int, checked_queue
+from treadle.core.policies.retention import Retention
+
+Seconds = float | timedelta
+
+
+def retention_of(retention: Seconds | None, key_retention: Seconds | None) -> Retention:
+    """What the two settings mean together; the second is nothing without the first (E29)."""
+    if retention is None:
+        if key_retention is not None:
+            raise InvalidArgument("key_retention needs retention: without it nothing is pruned at all")
+        return Retention()
+    keep = checked_delay(retention, "retention")
+    return Retention(keep, keep, None if key_retention is None else checked_delay(key_retention, "key_retention"))
+
+
+def new_worker_id() -> str:
+    """An id for a worker: host, process, and chance."""
+    return f"{socket.gethostname()[:100]}:{os.getpid()}:{os.urandom(3).hex()}"
+
+
+def checked_concurrency(concurrency: object) -> int:
+    """A number of slots from 1 to 100,000."""
+    return checked_int(concurrency, "concurrency", 1, 100_000)
+
+
+def checked_queues(queues: Iterable[str]) -> tuple[str, ...]:
+    """At least one name of a queue that the library may use."""
+    if isinstance(queues, str):
+        raise InvalidArgument(f"queues must be a list of names, not the text {queues!r}")
+    names = tuple(checked_queue(queue) for queue in queues)
+    if not names:
+        raise InvalidArgument("queues is empty; name at least one, or leave it out for all")
+    return names
