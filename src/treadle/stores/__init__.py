@@ -47,8 +47,7 @@ def _sqlite(rest: str) -> Store:
     from treadle.stores.sqlite import SQLiteStore
 
     path, _, query = rest.partition("?")
-    if path.startswith("///"):  # sqlite:///data/x.db and sqlite:////abs/x.db, as SQLAlchemy writes them
-        path = path[3:]
+    path = path.removeprefix("///")  # sqlite:///data/x.db and sqlite:////abs/x.db, as SQLAlchemy writes them
     if not path:
         raise InvalidArgument("sqlite: needs a path, such as sqlite:data/tasks.db, or sqlite::memory:")
     options = _options(query, {"synchronous": ("FULL", "NORMAL")})

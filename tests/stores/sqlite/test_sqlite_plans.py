@@ -18,7 +18,7 @@ from treadle.testing import ManualClock
 DONE, DEAD, PENDING = (frozenset({state}) for state in (State.DONE, State.DEAD, State.PENDING))
 # What may be read from end to end: parameters, what a statement made itself, and the running jobs.
 SMALL = re.compile(
-    r"SCAN (\w+ VIRTUAL TABLE|\(subquery-\d+\)|\w*kinds\w*|k|q|n|s|h|i|o|w|heads|\d+ CONSTANT ROWS?"
+    r"SCAN (\w+ VIRTUAL TABLE|\(subquery-\d+\)|\w*kinds\w*|k|q|n|s|h|i|o|w|heads|d|\d+ CONSTANT ROWS?"
     r"|CONSTANT ROW|treadle_jobs USING INDEX treadle_jobs_running)"
 )
 
@@ -74,6 +74,8 @@ OPERATIONS = {
     "get": lambda s, now: s.get(["1", "2"]),
     "ensure": lambda s, now: s.ensure([(Interval.of(5.0, NewJob("", "tick")), "99")], now=now),
     "intervals": lambda s, now: s.intervals(["every:tick"]),
+    "due schedules": lambda s, now: s.due_schedules(9, now=now),
+    "list schedules": lambda s, now: s.list_schedules(prefix="n", after="na"),
     "put document": lambda s, now: s.put_document("n", "k", 1, expires_in=5.0, now=now),
     "list documents": lambda s, now: s.list_documents("n", prefix="k", after="ka", now=now),
     "enqueue": lambda s, now: s.enqueue([NewJob("1", "a"), NewJob("999", "k", key=Key("dedupe", "k"))], now=now),

@@ -17,7 +17,7 @@ from treadle.core.errors import StoreUnavailable
 from treadle.core.filter import EVERYTHING
 from treadle.core.job import NewJob
 from treadle.core.store import Demand
-from treadle.stores.sqlite import SQLiteStore
+from treadle.stores.sqlite import SQLiteStore, writer
 
 # Newer Pythons warn of any fork of a process with threads; that forks are safe here is what is tested.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -316,3 +316,24 @@ def checked(path):
         return connection.execute("PRAGMA integrity_check").fetchone()[0]
     finally:
         connection.close()
+
+
+def test_without_inotify_the_listener_looks_for_itself(tmp_path, monkeypatch):
+    def missing(path, changed):
+        raise OSError("no inotify")
+
+    monkeypatch.setattr(writer, "Watch", missing)
+
+    async def main():
+        store, other = SQLiteStore(tmp_path / "tasks.db"), SQLiteStore(tmp_path / "tasks.db")
+        woken, loop = asyncio.Event(), asyncio.get_running_loop()
+        listener = await store.listen(lambda: loop.call_soon_threadsafe(woken.set))
+        for number in range(3):
+            await other.enqueue([NewJob(str(number), "a")])
+            await asyncio.wait_for(woken.wait(), 10)
+            woken.clear()
+        await listener.close()
+        await other.close()
+        await store.close()
+
+    asyncio.run(main())

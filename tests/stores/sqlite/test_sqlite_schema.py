@@ -73,15 +73,50 @@ def test_four_processes_migrate_at_once(tmp_path):
 
 
 def test_a_newer_schema_is_refused(tmp_path):
-    path = tmp_path / "tasks.db"
+    path, newest = tmp_path / "tasks.db", len(migrations())
     run(SQLiteStore(path), SQLiteStore.migrate)
     other = sqlite3.connect(path)
     with other:
-        other.execute("INSERT INTO treadle_schema VALUES (?)", (len(migrations()) + 1,))
+        other.execute("INSERT INTO treadle_schema VALUES (?)", (newest + 1,))
     other.close()
     for operation in (SQLiteStore.migrate, SQLiteStore.stats):
-        with pytest.raises(SchemaTooNew, match=r"version 2, and this treadle knows up to 1"):
+        with pytest.raises(SchemaTooNew, match=rf"version {newest + 1}, and this treadle knows up to {newest}"):
             run(SQLiteStore(path), operation)
+
+
+@pytest.mark.parametrize("version", range(1, len(migrations())))
+def test_an_older_schema_is_upgraded_with_live_jobs_in_it(tmp_path, version):
+    """Pending, running, done and dead jobs, keys and failures are the same before and after (S4)."""
+    path = tmp_path / "tasks.db"
+    old = sqlite3.connect(path, isolation_level=None)
+    old.execute("CREATE TABLE treadle_schema (version INTEGER PRIMARY KEY) STRICT")
+    for number in range(version):
+        for sql in statements_of(migrations()[number]):
+            old.execute(sql)
+        old.execute("INSERT INTO treadle_schema (version) VALUES (?)", (number + 1,))
+    for number, state in enumerate((0, 1, 2, 3, 4)):
+        old.execute(
+            "INSERT INTO treadle_jobs (id, queue, name, payload, state, priority, run_at, created_at, attempts, max_attempts,"
+            " key_kind, key, worker, lease_until, token, finished_at, last_error)"
+            " VALUES (?, 'default', 'job', '[1]', ?, 0, 5, 4, 1, 3, 1, ?, ?, ?, ?, ?, ?)",
+            (
+                f"id-{number}", state, f"key-{number}", *(("w", 9, "t") if state == 2 else (None, None, None)),
+                6 if state > 2 else None, "no" if state == 4 else None,
+            ),
+        )  # fmt: skip
+    before = old.execute("SELECT * FROM treadle_jobs ORDER BY seq").fetchall()
+    old.close()
+
+    async def upgraded(store):
+        assert f"from schema version {version} to {len(migrations())}" in await store.migrate()
+        return await store.get([f"id-{number}" for number in range(5)])
+
+    jobs = run(SQLiteStore(path), upgraded)
+    assert [job.state.value for job in jobs] == ["pending", "pending", "running", "done", "dead"]
+    assert [job.idempotency_key for job in jobs] == [f"key-{number}" for number in range(5)]
+    look = sqlite3.connect(path)
+    assert look.execute("SELECT * FROM treadle_jobs ORDER BY seq").fetchall() == before
+    look.close()
 
 
 def test_the_applications_tables_and_version_stay(tmp_path):

@@ -13,9 +13,21 @@ from treadle.core.filter import JobFilter
 from treadle.core.job import Enqueued, Job, NewJob, State
 from treadle.core.payload import JSON
 from treadle.core.policies.redrive import RedrivePolicy
-from treadle.core.schedule import Interval
-from treadle.core.store import Claim, Claimed, Demand, Document, Ending, Expired, Reclaim, Redriven, Stats
-from treadle.stores.sqlite import changing, claiming, documents, finding, finishing, inspecting, intervals as keeping
+from treadle.core.schedule import Interval, Schedule
+from treadle.core.store import (
+    Claim,
+    Claimed,
+    Demand,
+    Document,
+    DueSchedules,
+    Ending,
+    Expired,
+    Firing,
+    Reclaim,
+    Redriven,
+    Stats,
+)
+from treadle.stores.sqlite import changing, claiming, documents, finding, finishing, inspecting, intervals as keeping, schedules
 from treadle.stores.sqlite.connection import Connection
 from treadle.stores.sqlite.enqueue_on import CallersTransaction
 from treadle.stores.sqlite.enqueueing import answers, store_jobs
@@ -52,7 +64,7 @@ class SQLiteStore(CallersTransaction):
         # Resolved now, so that a later chdir does not matter, and links to one file share its lock.
         self._options = Options(text if text == MEMORY else str(Path(text).resolve()), synchronous, float(busy_timeout))
         self._connection = Connection(self._options)
-        self._busy = False  # whether the last claim took something
+        self._busy = False  # whether the last claim left more behind that is ready
 
     def __repr__(self) -> str:
         return f"SQLiteStore({self._options.path!r})"
@@ -73,7 +85,7 @@ class SQLiteStore(CallersTransaction):
         # Under load the look would only repeat what the claim does; it is for those that poll.
         look = None if self._busy else partial(_look, terms=terms, now=now)
         taken = await self._connection.write(lambda session: claiming.take(session, terms, present(now)), look)
-        self._busy = bool(taken.rows)
+        self._busy = taken.next_in == 0.0
         return Claimed(jobs_of(taken.rows), taken.next_in)
 
     async def held(self, tokens: Sequence[str]) -> list[tuple[Claim, Job]]:
@@ -140,6 +152,34 @@ class SQLiteStore(CallersTransaction):
     async def intervals(self, schedules: Sequence[str]) -> list[Interval]:
         """The remembered intervals of these schedule names."""
         return await self._connection.read(lambda session: keeping.remembered(session, schedules))
+
+    # -- cron schedules
+
+    async def put_schedule(self, schedule: Schedule, *, expect: int | None = None) -> Schedule | None:
+        """Store the schedule if the revision `expect` is there; None where another one was (T9)."""
+        return await self._connection.write(lambda session: schedules.put(session, schedule, expect))
+
+    async def get_schedule(self, name: str) -> Schedule | None:
+        """The schedule of that name."""
+        return await self._connection.read(lambda session: schedules.get(session, name))
+
+    async def list_schedules(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> list[Schedule]:
+        """Schedules by name (T14)."""
+        return await self._connection.read(lambda session: schedules.listed(session, prefix, after, limit))
+
+    async def delete_schedule(self, name: str) -> bool:
+        """Delete the schedule; its jobs stay (T14)."""
+        return await self._connection.write(lambda session: schedules.delete(session, name))
+
+    async def due_schedules(self, limit: int, *, now: datetime | None = None) -> DueSchedules:
+        """What is due and not paused, earliest first (T12)."""
+        return await self._connection.read(lambda session: schedules.due(session, limit, present(now)))
+
+    async def fire(self, firings: Sequence[Firing], *, now: datetime | None = None) -> list[Enqueued | None]:
+        """Advance each schedule and enqueue its job in one transaction (T11, T12)."""
+        if not firings:
+            return []
+        return await self._connection.write(lambda session: schedules.fire(session, firings, present(now)))
 
     # -- what reads
 

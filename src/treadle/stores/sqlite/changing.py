@@ -75,4 +75,5 @@ def _taken(session: Session, found: _Found) -> set[tuple[str, str | None]]:
 def _remove(session: Session, seqs: Sequence[int]) -> None:
     text = as_json(seqs)
     session.rows("delete_failures", seqs=text)
+    session.rows("delete_payloads", seqs=text)
     session.rows("delete_jobs", seqs=text)

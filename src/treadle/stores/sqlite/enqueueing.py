@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +14,8 @@ from treadle.stores.sqlite.rows import KIND_CODES, READY, WAITING, due_at, full_
 from treadle.stores.sqlite.session import Session, as_json
 from treadle.stores.sqlite.statements import statement
 
-_COLUMNS = 12
+INLINE = 256  # characters of payload that are kept in the job's own row
+_ROW = re.compile(r"(?<=VALUES )(\([?, ]+\))")
 # Rows an insert: few sizes, so that few statements are prepared and kept. SQLite takes 32,766 parameters.
 _CHUNKS = (1000, 500, 100, 50, 10, 5, 2, 1)
 
@@ -30,19 +32,29 @@ class Stored:
 def store_jobs(session: Session, jobs: Sequence[NewJob], now: int) -> Stored:
     """Insert the jobs in order, first wins (E9)."""
     due = [due_at(job, now) for job in jobs]
-    holders: dict[int, Job] = {}
+    held: dict[int, int] = {}
     start = 0
     for size in _sizes(len(jobs)):
         chunk = jobs[start : start + size]
-        [(made, last)] = session.execute(_insert(size), _parameters(chunk, due[start : start + size], now))
-        if made:
-            session.arrived = True
-        if made < size:
-            # What an insert made has the highest seqs, one after another.
-            for place, job in _held(session, chunk, range(last - made + 1, last + 1) if made else range(0)):
-                holders[start + place] = job
+        row = statement("insert_jobs")
+        [(made, last)] = session.execute(_repeated(row, size), _parameters(chunk, due[start : start + size], now))
+        # What an insert made has the highest seqs, one after another, in the order of the batch.
+        seqs = range(last - made + 1, last + 1) if made else range(0)
+        held_here = _held(session, chunk, seqs) if made < size else {}
+        new = [job.payload_json for place, job in enumerate(chunk) if place not in held_here]
+        _store_long(session, [(seq, text) for seq, text in zip(seqs, new, strict=True) if len(text) > INLINE])
+        held.update((start + place, seq) for place, seq in held_here.items())
+        session.arrived = session.arrived or made > 0
         start += size
-    return Stored(now, due, holders)
+    return Stored(now, due, _holders(session, held) if held else {})
+
+
+def _store_long(session: Session, payloads: Sequence[tuple[int, str]]) -> None:
+    start = 0
+    for size in _sizes(len(payloads)):
+        part = payloads[start : start + size]
+        session.execute(_repeated(statement("insert_payloads"), size), tuple(value for pair in part for value in pair))
+        start += size
 
 
 def answers(jobs: Sequence[NewJob], stored: Stored) -> list[Enqueued]:
@@ -68,10 +80,10 @@ def _sizes(jobs: int) -> list[int]:
 
 
 @cache
-def _insert(rows: int) -> str:
-    sql = statement("insert_jobs")
-    row = f"({', '.join('?' * _COLUMNS)})"
-    return sql.replace(row, ", ".join([row] * rows), 1)
+def _repeated(insert: str, rows: int) -> str:
+    """The insert of one row, for so many."""
+    head, values, rest = _ROW.split(insert, maxsplit=1)
+    return head + ", ".join([values] * rows) + rest
 
 
 def _parameters(jobs: Sequence[NewJob], due: Sequence[int], now: int) -> tuple[object, ...]:
@@ -82,7 +94,7 @@ def _parameters(jobs: Sequence[NewJob], due: Sequence[int], now: int) -> tuple[o
             job.id,
             job.queue,
             job.name,
-            job.payload_json,
+            job.payload_json if len(job.payload_json) <= INLINE else None,
             READY if run_at <= now else WAITING,
             job.priority,
             run_at,
@@ -95,18 +107,22 @@ def _parameters(jobs: Sequence[NewJob], due: Sequence[int], now: int) -> tuple[o
     return tuple(parameters)
 
 
-def _held(session: Session, jobs: Sequence[NewJob], made: range) -> list[tuple[int, Job]]:
-    """The jobs that were not stored, by place, with the holder of the id or else of the key."""
+def _held(session: Session, jobs: Sequence[NewJob], made: range) -> dict[int, int]:
+    """The places of the jobs that were not stored, and the seq of who holds the id, or else the key, of each."""
     asked = [
         (job.id, job.name, KIND_CODES[job.key.kind], job.key.text) if job.key else (job.id, job.name, 0, None) for job in jobs
     ]
     seen: set[int] = set()
-    held: list[tuple[int, int]] = []
+    held: dict[int, int] = {}
     for place, by_id, by_key in session.loaded("holders", jobs=as_json(asked)):
         if by_id is not None and by_id in made and by_id not in seen:
             seen.add(by_id)
         else:
-            held.append((place, by_key if by_id is None else by_id))
-    seqs = list(dict.fromkeys(seq for _, seq in held))
-    jobs_by_seq = dict(zip(seqs, full_jobs(session, seqs), strict=True))
-    return [(place, jobs_by_seq[seq]) for place, seq in held]
+            held[place] = by_key if by_id is None else by_id
+    return held
+
+
+def _holders(session: Session, held: dict[int, int]) -> dict[int, Job]:
+    seqs = list(dict.fromkeys(held.values()))
+    jobs = dict(zip(seqs, full_jobs(session, seqs), strict=True))
+    return {place: jobs[seq] for place, seq in held.items()}

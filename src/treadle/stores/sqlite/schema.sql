@@ -7,7 +7,7 @@ CREATE TABLE treadle_jobs (
     id TEXT NOT NULL UNIQUE,
     queue TEXT NOT NULL,
     name TEXT NOT NULL,
-    payload TEXT NOT NULL,
+    payload TEXT, -- null where it is long: then it is in treadle_payloads
     state INTEGER NOT NULL, -- 0 waiting (pending, not due yet), 1 ready (pending, due), 2 running, 3 done, 4 dead
     priority INTEGER NOT NULL,
     run_at INTEGER NOT NULL,
@@ -47,6 +47,12 @@ CREATE INDEX treadle_jobs_by_name ON treadle_jobs (queue, name, state, id);
 CREATE UNIQUE INDEX treadle_jobs_key ON treadle_jobs (name, key_kind, key)
 WHERE key IS NOT NULL AND (key_kind = 1 OR state < 3);
 
+-- Long payloads, apart, so that a job's moves from state to state do not write them anew.
+CREATE TABLE treadle_payloads (
+    job INTEGER PRIMARY KEY,
+    payload TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE treadle_failures (
     seq INTEGER PRIMARY KEY,
     job INTEGER NOT NULL,
@@ -77,6 +83,23 @@ CREATE TABLE treadle_documents (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX treadle_documents_expiry ON treadle_documents (expires_at) WHERE expires_at IS NOT NULL;
+
+-- Cron schedules (T5 to T14): `job` is the template of each firing as JSON.
+CREATE TABLE treadle_schedules (
+    name TEXT PRIMARY KEY,
+    expression TEXT NOT NULL,
+    tz TEXT NOT NULL,
+    seconds INTEGER NOT NULL,
+    job TEXT NOT NULL,
+    next_at INTEGER,
+    last_at INTEGER,
+    paused INTEGER NOT NULL,
+    revision INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What a scheduler reads: what is due next, and what fired at a time that is still to come, after a clock was set back.
+CREATE INDEX treadle_schedules_next ON treadle_schedules (next_at) WHERE paused = 0 AND next_at IS NOT NULL;
+CREATE INDEX treadle_schedules_last ON treadle_schedules (last_at) WHERE paused = 0 AND last_at IS NOT NULL;
 
 -- The schema versions that were applied; made before the first migration.
 CREATE TABLE treadle_schema (version INTEGER PRIMARY KEY) STRICT;

@@ -142,13 +142,14 @@ class Writer:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK").close()
                 raise
-            deliver(answered)
-            if session.arrived:
-                self._listeners.tell()
-                if self._lock is not None:
-                    self._lock.ring()
             if not self._options.in_memory:
                 self._checkpointer.after_commit(connection)
+        # Only now, without the lock: whoever is answered may keep this thread waiting for the interpreter, or stop the process.
+        deliver(answered)
+        if session.arrived:
+            self._listeners.tell()
+            if self._lock is not None:
+                self._lock.ring()
 
     def _one(self, connection: sqlite3.Connection, session: Session, ask: Ask, *, apart: bool) -> Answered:
         """Do one operation; what it fails at is undone, and harms no other of the batch."""

@@ -7,7 +7,7 @@ CREATE TABLE treadle_jobs (
     id TEXT NOT NULL UNIQUE,
     queue TEXT NOT NULL,
     name TEXT NOT NULL,
-    payload TEXT NOT NULL,
+    payload TEXT, -- null where it is long: then it is in treadle_payloads
     state INTEGER NOT NULL, -- 0 waiting (pending, not due yet), 1 ready (pending, due), 2 running, 3 done, 4 dead
     priority INTEGER NOT NULL,
     run_at INTEGER NOT NULL,
@@ -46,6 +46,12 @@ CREATE INDEX treadle_jobs_by_name ON treadle_jobs (queue, name, state, id);
 -- Both lifetimes of a key in one index: an idempotency key holds while the job is stored, the others while it is unfinished.
 CREATE UNIQUE INDEX treadle_jobs_key ON treadle_jobs (name, key_kind, key)
 WHERE key IS NOT NULL AND (key_kind = 1 OR state < 3);
+
+-- Long payloads, apart, so that a job's moves from state to state do not write them anew.
+CREATE TABLE treadle_payloads (
+    job INTEGER PRIMARY KEY,
+    payload TEXT NOT NULL
+) STRICT;
 
 CREATE TABLE treadle_failures (
     seq INTEGER PRIMARY KEY,

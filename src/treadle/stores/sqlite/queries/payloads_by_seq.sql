@@ -1,2 +1,2 @@
--- Long payloads, a row each, since together they could be more than SQLite lets one value be.
-SELECT seq, payload FROM treadle_jobs WHERE seq IN (SELECT value FROM json_each(:seqs))
+-- Very long payloads, a row each, since together they could be more than SQLite lets one value be.
+SELECT job, payload FROM treadle_payloads WHERE job IN (SELECT value FROM json_each(:seqs))

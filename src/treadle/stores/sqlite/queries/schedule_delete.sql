@@ -1,0 +1,2 @@
+-- Delete the schedule :name.
+DELETE FROM treadle_schedules WHERE name = :name

@@ -1,0 +1,4 @@
+-- The schedule :name.
+SELECT
+-- include schedule_columns
+FROM treadle_schedules AS s WHERE s.name = :name
