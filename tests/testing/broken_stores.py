@@ -12,12 +12,12 @@ from treadle.core.job import Job, NewJob
 from treadle.core.outcome import Outcome
 from treadle.core.store import Claim, Claimed, Ending
 from treadle.stores.memory.adapter import MemoryStore
-from treadle.testing import store_contract
+from treadle.testing import store_contract, tasks_contract
 from treadle.testing.contract import MODEL_EXAMPLES
 from treadle.testing.contract.state_machine import drive
 
 MODEL = "model.random_operations_agree"
-EXAMPLES = 100
+EXAMPLES = 50
 
 
 class TokenReader(MemoryStore):
@@ -74,7 +74,7 @@ class Rewriting(MemoryStore):
 def run(store: Callable[[], object], test: str) -> None:
     """Run one test of the contract, named 'group.test', on that kind of store."""
     if test == MODEL:
-        drive(store, EXAMPLES, shrink=False)
+        drive(store, EXAMPLES, shorten=False)
     else:
         group, name = test.split(".")
         getattr(store_contract("broken", store)(), f"test_{group}__{name}")()
@@ -95,3 +95,12 @@ def caught(store: Callable[[], object], *tests: str) -> None:
         healthy(test)
         with pytest.raises(AssertionError, match="the contract asks: "):
             run(store, test)
+
+
+def caught_under_tasks(store: Callable[[], object], *tests: str) -> None:
+    """The same for the contract of the library on top of a store."""
+    for test in tests:
+        method = "test_" + test.replace(".", "__")
+        getattr(tasks_contract("healthy", MemoryStore)(), method)()
+        with pytest.raises(AssertionError, match="the contract asks: "):
+            getattr(tasks_contract("broken", store)(), method)()

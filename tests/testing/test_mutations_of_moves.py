@@ -240,10 +240,7 @@ def test_a_store_that_reclaims_a_renewed_lease_is_caught():
             return await super().finish([Ending(one.expired.claim, one.outcome) for one in reclaims], **options)
 
     caught(
-        Broken,
-        "leases.a_lease_that_was_renewed_meanwhile_is_not_reclaimed",
-        "leases.a_lease_that_is_not_past_is_not_reclaimed",
-        MODEL,
+        Broken, "leases.a_lease_that_was_renewed_meanwhile_is_not_reclaimed", "leases.a_lease_that_is_not_past_is_not_reclaimed"
     )
 
 
@@ -275,12 +272,7 @@ def test_a_store_that_revives_two_of_one_key_is_caught():
             await super().enqueue(again, now=options.get("now"))
             return Redriven([*answer.revived, *answer.dropped], [])
 
-    caught(
-        Broken,
-        "redrive.of_twins_in_one_call_the_oldest_is_revived",
-        "redrive.a_dead_letter_whose_key_is_taken_is_dropped",
-        MODEL,
-    )
+    caught(Broken, "redrive.of_twins_in_one_call_the_oldest_is_revived", "redrive.a_dead_letter_whose_key_is_taken_is_dropped")
 
 
 def test_a_store_that_resets_whatever_the_policy_is_caught():
@@ -330,7 +322,7 @@ def test_a_store_whose_age_is_exclusive_is_caught():
                 now -= timedelta(microseconds=1)
             return await super().delete(which, limit=limit, now=now)
 
-    caught(Broken, "delete.age_counts_from_the_end_inclusive", "delete.age_zero_reaches_everything", MODEL)
+    caught(Broken, "delete.age_counts_from_the_end_inclusive", "delete.age_zero_reaches_everything")
 
 
 def test_a_store_that_deletes_beyond_its_limit_is_caught():

@@ -22,7 +22,7 @@ def test_a_store_that_takes_an_empty_filter_for_none_is_caught():
         async def find(self, which, **options):
             return await super().find(replace(which, ids=which.ids or None, states=which.states or None), **options)
 
-    caught(Broken, "find.nothing_asked_for_is_nothing_found", MODEL)
+    caught(Broken, "find.nothing_asked_for_is_nothing_found")
 
 
 def test_a_store_that_ignores_a_filter_that_is_combined_is_caught():
@@ -30,7 +30,7 @@ def test_a_store_that_ignores_a_filter_that_is_combined_is_caught():
         async def count(self, which, **options):
             return await super().count(replace(which, keyed=None) if which.names else which, **options)
 
-    caught(Broken, "find.every_combination_of_a_filter_means_the_same_everywhere", MODEL)
+    caught(Broken, "find.every_combination_of_a_filter_means_the_same_everywhere")
 
 
 def test_a_store_that_finds_the_oldest_first_is_caught():

@@ -11,19 +11,36 @@ from typing import TYPE_CHECKING
 from treadle.core.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from treadle.testing.asserts import assert_enqueued, refute_enqueued
     from treadle.testing.clock import ManualClock
     from treadle.testing.contract import store_contract
     from treadle.testing.factory import Held, JobFactory
     from treadle.testing.faults import FaultyStore
+    from treadle.testing.handlers import run_handler
+    from treadle.testing.library import tasks_contract
 
-__all__ = ["FaultyStore", "Held", "JobFactory", "ManualClock", "store_contract"]
+__all__ = [
+    "FaultyStore",
+    "Held",
+    "JobFactory",
+    "ManualClock",
+    "assert_enqueued",
+    "refute_enqueued",
+    "run_handler",
+    "store_contract",
+    "tasks_contract",
+]
 
 _HOMES = {
     "FaultyStore": "faults",
     "Held": "factory",
     "JobFactory": "factory",
     "ManualClock": "clock",
+    "assert_enqueued": "asserts",
+    "refute_enqueued": "asserts",
+    "run_handler": "handlers",
     "store_contract": "contract",
+    "tasks_contract": "library",
 }
 
 

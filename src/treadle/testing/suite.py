@@ -58,9 +58,9 @@ test_class.__test__ = False  # type: ignore[attr-defined]  # so that pytest does
 
 def _method(check: Check[Subject], run: Callable[[Check[Subject]], None], reason: str | None) -> Callable[[object], None]:
     def method(self: object) -> None:
-        __tracebackhide__ = True
         if reason is not None:
             pytest.skip(reason)
+        __tracebackhide__ = True
         run(check)
 
     method.__doc__ = check.__doc__

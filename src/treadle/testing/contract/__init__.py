@@ -18,6 +18,7 @@ from treadle.testing.contract.payloads import payloads
 from treadle.testing.contract.redrive import redrive
 from treadle.testing.contract.release import release
 from treadle.testing.contract.run_now import run_now
+from treadle.testing.contract.schedules import schedules
 from treadle.testing.contract.schema import schema
 from treadle.testing.contract.stats import stats
 from treadle.testing.contract.times import times
@@ -45,6 +46,7 @@ GROUPS: tuple[Group[Trial], ...] = (
     payloads,
     times,
     intervals,
+    schedules,
     documents,
     schema,
     concurrency,

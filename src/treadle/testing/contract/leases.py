@@ -158,9 +158,7 @@ async def a_lease_that_was_renewed_meanwhile_is_not_reclaimed(t: Trial) -> None:
 async def a_lease_that_is_not_past_is_not_reclaimed(t: Trial) -> None:
     """A reclaimer whose own clock runs ahead takes nothing: the store's now decides (E21, S9)."""
     held = await t.make.running()
-    ahead = expect.one(
-        await t.store.expired(10, now=t.at(LEASE + 1)), "expired answers the job whose lease is past at the moment given"
-    )
+    ahead = expect.one(await t.store.expired(10, now=t.at(LEASE + 1)), "the lease is past by a clock ahead")
     expect.that(not await t.reclaim(Reclaim(ahead, Dead("E"))), "a lease that is not past is not reclaimed")
     expect.same_job(await t.job(held.job.id), held.job, "a refused reclaim changes nothing")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import Field, dataclass, fields, replace
+from typing import Any, ClassVar, Protocol
 
 from treadle.core.filter import JobFilter
 from treadle.core.job import Key, State
@@ -26,8 +26,19 @@ class Step(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueue:
+class _Told:
+    """Shows a step as it is written: arguments that have their default are left out of a failing history."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __repr__(self) -> str:
+        shown = [f"{one.name}={value!r}" for one in fields(self) if (value := getattr(self, one.name)) != one.default]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Enqueue(_Told):
     """A batch of likes, so that keys meet within it too."""
 
     name: str
@@ -54,8 +65,8 @@ class Enqueue:
         _enqueue(t, self.copies, "enqueue answers the new job, or the holder of its key")
 
 
-@dataclass(frozen=True, slots=True)
-class EnqueueAgain:
+@dataclass(frozen=True, slots=True, repr=False)
+class EnqueueAgain(_Told):
     """The latest batch once more, as after a lost answer."""
 
     copies: int
@@ -74,8 +85,8 @@ def _enqueue(t: Twins, copies: int, words: str) -> None:
         expect.same_job(answer.job, job, "enqueue answers the job as it is stored", but={"failures"})
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimJobs:
+@dataclass(frozen=True, slots=True, repr=False)
+class ClaimJobs(_Told):
     """A claim, and a look at what its token holds."""
 
     demand: Demand
@@ -97,8 +108,8 @@ class ClaimJobs:
         t.claims += sorted(held)
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+@dataclass(frozen=True, slots=True, repr=False)
+class Finish(_Told):
     """A result under a claim of some time ago, that holds or does not."""
 
     back: int
@@ -113,8 +124,8 @@ class Finish:
         expect.equal(took, {claim} if held else set(), "finish answers the claim exactly if it held")
 
 
-@dataclass(frozen=True, slots=True)
-class FinishOrRenewAsAnother:
+@dataclass(frozen=True, slots=True, repr=False)
+class FinishOrRenewAsAnother(_Told):
     """A result and a renewal for one job under the token of another: most often that changes nothing."""
 
     back: int
@@ -133,8 +144,8 @@ class FinishOrRenewAsAnother:
         expect.equal(took, {claim} if held else set(), "finish answers the claim exactly if it held")
 
 
-@dataclass(frozen=True, slots=True)
-class Renew:
+@dataclass(frozen=True, slots=True, repr=False)
+class Renew(_Told):
     """A renewal under a claim of some time ago."""
 
     back: int
@@ -148,8 +159,8 @@ class Renew:
         expect.equal(took, {claim} if held else set(), "renew answers the claim exactly if it held")
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
+@dataclass(frozen=True, slots=True, repr=False)
+class Advance(_Told):
     """Time goes by."""
 
     seconds: float
@@ -159,8 +170,8 @@ class Advance:
         t.clock.advance(self.seconds)
 
 
-@dataclass(frozen=True, slots=True)
-class LookForExpired:
+@dataclass(frozen=True, slots=True, repr=False)
+class LookForExpired(_Told):
     """A look, some time later, at the leases that are past, for a reclaim now or after other steps."""
 
     after: float
@@ -179,8 +190,8 @@ class LookForExpired:
         t.seen += found
 
 
-@dataclass(frozen=True, slots=True)
-class ReclaimSeen:
+@dataclass(frozen=True, slots=True, repr=False)
+class ReclaimSeen(_Told):
     """An expired job is taken back that was seen some time ago."""
 
     back: int
@@ -196,8 +207,8 @@ class ReclaimSeen:
         expect.equal(took, {one.claim} if held else set(), "reclaim takes a job exactly if its lease is unchanged and past")
 
 
-@dataclass(frozen=True, slots=True)
-class Redrive:
+@dataclass(frozen=True, slots=True, repr=False)
+class Redrive(_Told):
     """Dead letters are sent round again."""
 
     which: JobFilter
@@ -211,8 +222,8 @@ class Redrive:
         expect.equal((list(answer.revived), list(answer.dropped)), expected, "redrive answers the jobs revived and dropped")
 
 
-@dataclass(frozen=True, slots=True)
-class RunNow:
+@dataclass(frozen=True, slots=True, repr=False)
+class RunNow(_Told):
     """Pending jobs are hurried."""
 
     which: JobFilter
@@ -223,8 +234,8 @@ class RunNow:
         expect.equal(number, t.model.run_now(self.which, t.now), "run_now answers how many pending jobs matched")
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+@dataclass(frozen=True, slots=True, repr=False)
+class Delete(_Told):
     """Jobs are deleted."""
 
     which: JobFilter
@@ -236,8 +247,8 @@ class Delete:
         expect.equal(number, t.model.delete(self.which, self.limit, t.now), "delete answers how many jobs it deleted")
 
 
-@dataclass(frozen=True, slots=True)
-class Ensure:
+@dataclass(frozen=True, slots=True, repr=False)
+class Ensure(_Told):
     """An interval is registered, or registered again."""
 
     name: str
@@ -252,8 +263,8 @@ class Ensure:
         expect.equal(answer and answer.id, copy and copy.id, "ensure answers the copy that it put back, None if one was there")
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+@dataclass(frozen=True, slots=True, repr=False)
+class Look(_Told):
     """A look by a filter, and at the sums."""
 
     which: JobFilter
