@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from treadle.stores.sqlite import SQLiteStore
-from treadle.testing import store_contract
+from treadle.testing import store_contract, tasks_contract
 
 
 @asynccontextmanager
@@ -20,3 +20,4 @@ async def on_a_file() -> AsyncIterator[SQLiteStore]:
 
 TestSQLiteFile = store_contract("sqlite", on_a_file)
 TestSQLiteMemory = store_contract("sqlite in memory", lambda: SQLiteStore(":memory:"))
+TestTasksOnSQLite = tasks_contract("tasks on sqlite", on_a_file)

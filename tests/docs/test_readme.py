@@ -113,7 +113,9 @@ def test_a_program_in_the_docs_runs_as_it_stands(place: str, program: str, tmp_p
     (tmp_path / "program.py").write_text(program)
     ended = run("program.py", tmp_path)
     assert ended.returncode == 0, f"{place} does not run:\n{ended.stderr}"
-    assert not ended.stderr, f"{place} warns:\n{ended.stderr}"
+    # A failed attempt is logged with its traceback, and some programs fail on purpose; nothing else may go wrong beside it.
+    for fault in ("Warning", "Exception ignored", "never retrieved", "was destroyed", "was never awaited"):
+        assert fault not in ended.stderr, f"{place} warns:\n{ended.stderr}"
 
 
 def test_every_fence_says_what_it_is() -> None:
