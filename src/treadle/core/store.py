@@ -1,7 +1,8 @@
 """The contract between the engine and the stores: every operation takes a batch and is one atomic step (S1, S2).
 
 `now=None` lets the store's own clock decide, inside the statement; a value replaces it, for tests and injected clocks.
-Outcomes and delays are durations, so a worker's clock never enters a stored moment (S9).
+Outcomes and delays are durations, so a worker's clock never enters a stored moment (S9). One that would end after the year
+9999 ends at its last microsecond.
 """
 
 from __future__ import annotations
@@ -87,7 +88,10 @@ class Redriven:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """One aggregate over all jobs (L6). `duplicates` has at most ten names with more than one pending copy."""
+    """One aggregate over all jobs (L6).
+
+    `duplicates` has the ten names with the most pending copies, of those with more than one, ties by name.
+    """
 
     pending: int
     running: int
@@ -100,7 +104,10 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A small stored value that is not a job (S12). `revision` goes up by one with each write, from 1."""
+    """A small stored value that is not a job (S12).
+
+    `revision` goes up by one with each write, from 1; a document that was deleted or has expired begins again.
+    """
 
     key: str
     value: JSON
@@ -123,7 +130,8 @@ class JobStore(Protocol):
     ) -> Claimed:
         """Take due jobs: running, attempts up by one, leased for `lease` seconds under `token` (E3, E28).
 
-        Never filters on attempts, since a redriven job may have used up its count (E17).
+        `started_at` is that of the latest claim and stays; worker and lease are set only while the job runs. Never filters
+        on attempts, since a redriven job may have used up its count (E17).
         """
         ...
 
@@ -140,7 +148,10 @@ class JobStore(Protocol):
         ...
 
     async def expired(self, limit: int, *, now: datetime | None = None) -> list[Expired]:
-        """Running jobs whose lease is past, longest past first, of every queue and name (E21)."""
+        """Running jobs whose lease is past, longest past first, of every queue and name (E21).
+
+        A lease is past from `lease_until` on; its claim holds all the same until it is reclaimed.
+        """
         ...
 
     async def reclaim(self, reclaims: Sequence[Reclaim], *, now: datetime | None = None) -> set[Claim]:
@@ -153,7 +164,8 @@ class JobStore(Protocol):
         """Send dead jobs that match round again, oldest id first, in bounded steps (E17).
 
         A dead letter whose dedupe key an unfinished job holds, or an older dead letter of the same call, is deleted
-        and answered as dropped. A schedule key is cleared.
+        and answered as dropped, and counts towards the limit. A schedule key is cleared. RESET starts attempts and
+        interruptions from 0; the last error and the failures stay.
         """
         ...
 
@@ -172,7 +184,8 @@ class IntervalStore(Protocol):
     async def ensure(self, intervals: Sequence[tuple[Interval, str]], *, now: datetime | None = None) -> list[Enqueued | None]:
         """Remember each interval, the last one wins, and put its copy back, under the id given, where none is unfinished.
 
-        A first copy is due now; one put back is due when the last one was. None where an unfinished copy exists.
+        A first copy is due now; one put back is due at the last `run_at` of the one before. None where an unfinished copy
+        exists.
         """
         ...
 

@@ -15,6 +15,7 @@ from treadle.core.store import Redriven, Stats, Store
 from treadle.engine.clock import EngineClock
 
 PAGE = 500
+PAGE_LOAD = 8 * 1024 * 1024  # characters of payload
 DEAD = frozenset({State.DEAD})
 
 
@@ -45,14 +46,18 @@ class Operations:
         """The matching jobs, newest first, read page by page."""
         before: str | None = None
         left = limit
+        most = PAGE
         while left is None or left > 0:
-            size = PAGE if left is None else min(PAGE, left)
+            size = most if left is None else min(most, left)
             page = await self._store.find(which, limit=size, before=before, now=self._now())
             for job in page:
                 yield job
             if len(page) < size:
                 return
             before = page[-1].id
+            # Payloads may be large: the next page is as long as keeps it within PAGE_LOAD, going by this one.
+            load = sum(len(job.payload_json) for job in page) / len(page)
+            most = max(1, min(PAGE, int(PAGE_LOAD / max(load, 1.0))))
             left = None if left is None else left - len(page)
 
     async def list(self, which: JobFilter, limit: int | None = None) -> Sequence[Job]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -68,6 +69,7 @@ def _options(query: str, known: dict[str, tuple[str, ...]]) -> dict[str, Any]:
 
 def shown(url: str) -> str:
     """The URL without a password, for messages."""
+    url = re.sub(r"(?i)([?&]password=)[^&]*", r"\1***", url)
     head, at, tail = url.rpartition("@")
     if not at:
         return url
