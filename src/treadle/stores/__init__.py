@@ -7,10 +7,23 @@ import re
 from typing import Any
 from urllib.parse import parse_qsl
 
-from treadle.core.errors import InvalidArgument
+from treadle.core.errors import InvalidArgument, MissingExtra
 from treadle.core.store import Store
 
 DEFAULT_URL = "sqlite:data/tasks.db"
+FORMS = "memory:, sqlite:PATH, postgres://..., redis://..."
+POSTGRES = ("postgres", "postgresql")
+REDIS = (
+    "redis",
+    "rediss",
+    "valkey",
+    "valkeys",
+    "unix",
+    "redis+sentinel",
+    "rediss+sentinel",
+    "valkey+sentinel",
+    "valkeys+sentinel",
+)
 
 
 def store_url(url: str | None = None) -> str:
@@ -21,12 +34,13 @@ def store_url(url: str | None = None) -> str:
 def open_store(url: str | None = None, *, migrate: bool = False) -> Store:
     """The store that a URL names. Nothing is opened before its first use (S1).
 
-    `migrate=True` lets a Postgres store bring its tables up to date by itself (S4).
+    `migrate=True` lets a Postgres store bring its tables up to date by itself (S4). Raises `InvalidArgument` for what is no
+    store URL, and `MissingExtra` where its driver is not installed.
     """
     full = store_url(url)
     scheme, colon, rest = full.partition(":")
     if not colon:
-        raise InvalidArgument(f"{shown(full)!r} is no store URL; use memory:, sqlite:PATH, postgres://... or redis://...")
+        raise InvalidArgument(f"{shown(full)!r} is no store URL; use {FORMS}")
     match scheme.lower():
         case "memory":
             if rest:
@@ -36,12 +50,29 @@ def open_store(url: str | None = None, *, migrate: bool = False) -> Store:
             return MemoryStore()
         case "sqlite":
             return _sqlite(rest)
-        case "postgres" | "postgresql" | "redis" | "rediss" | "valkey":
-            raise InvalidArgument(f"{scheme}: is not available in this version; use memory: or sqlite:PATH")
+        case name if name in POSTGRES:
+            from treadle.stores.postgres import PostgresStore
+
+            return PostgresStore(full if rest else _named_by("DATABASE_URL", scheme, POSTGRES), migrate=migrate or None)
+        case name if name in REDIS:
+            try:
+                from treadle.stores.redis import RedisStore
+            except ModuleNotFoundError as error:
+                if error.name is None or error.name.startswith("treadle"):
+                    raise
+                raise MissingExtra("the Redis store needs redis-py: install treadle[redis]") from None
+            return RedisStore(full if rest else _named_by("REDIS_URL", scheme, REDIS))
         case _:
-            raise InvalidArgument(
-                f"{scheme}: is no store that treadle knows; use memory:, sqlite:PATH, postgres://... or redis://..."
-            )
+            raise InvalidArgument(f"{scheme}: is no store that treadle knows; use {FORMS}")
+
+
+def _named_by(variable: str, scheme: str, schemes: tuple[str, ...]) -> str:
+    """The URL in the environment that a scheme alone stands for (S1)."""
+    url = os.environ.get(variable, "")
+    if url.partition(":")[0].lower() not in schemes or not url.partition(":")[2]:
+        what = f"is {shown(url)!r}" if url else "is not set"
+        raise InvalidArgument(f"{scheme}: alone means the URL in {variable}, which {what}; set it to {schemes[0]}://...")
+    return url
 
 
 def _sqlite(rest: str) -> Store:
