@@ -36,7 +36,7 @@ REFUSED = {
     "lone surrogate in a key": ({"\udfff": 1}, "surrogate"),
     "one level too deep": (nested(MAX_DEPTH + 1), "deeper than 100"),
     "deeper than python": (nested(100_000), "deeper than 100"),
-    "circle": (circle(), "not JSON"),
+    "circle": (circle(), "deeper than 100"),
     "integer beyond python's text limit": (10**5000, "not JSON"),
     "too large": ("x" * 1_048_575, "1,048,577 bytes of JSON; the limit is 1,048,576"),
 }

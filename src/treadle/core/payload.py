@@ -12,8 +12,8 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 MAX_PAYLOAD = 1_048_576
 MAX_DEPTH = 100
 
-_dumps = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-_SCALARS = (str, int, float, bool, type(None))
+_dumps = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")).encode
+_LEAVES = frozenset({str, int, float, bool, type(None)})
 
 
 def encode(payload: object, limit: int = MAX_PAYLOAD) -> str:
@@ -33,7 +33,7 @@ def encode(payload: object, limit: int = MAX_PAYLOAD) -> str:
         raise InvalidArgument(f"the payload is not JSON: {str(error)[:200]}") from None
     if size > limit:
         raise InvalidArgument(f"the payload is {size:,} bytes of JSON; the limit is {limit:,}")
-    if not isinstance(payload, _SCALARS):
+    if type(payload) not in _LEAVES:
         _check(payload)  # after `_dumps`, which has refused circles and bounded the size of this walk
     return text
 
@@ -56,9 +56,9 @@ def _check(payload: object) -> None:
                         raise InvalidArgument(
                             f"the payload is not JSON: the key {key!r} is {type(key).__name__}, keys must be text"
                         )
-                below += [item for item in value.values() if not isinstance(item, _SCALARS)]
+                below += [item for item in value.values() if type(item) not in _LEAVES]
             elif isinstance(value, (list, tuple)):
-                below += [item for item in value if not isinstance(item, _SCALARS)]
+                below += [item for item in value if type(item) not in _LEAVES]
         if not below:
             return
         level = below

@@ -43,7 +43,8 @@ class Schedule:
     """A stored cron schedule: a name, when it fires, and the job that each firing enqueues (T5 to T14).
 
     `job` is the template, its payload frozen (T13). `next_at` is a stored instant (T9), None where there is none any more.
-    `last_at` is when it last fired, None before. `revision` goes up by one with each change, from 1; firing is no change.
+    `last_at` is when it last fired or was run by hand, None before. `revision` goes up by one with each change, from 1; a
+    firing is a change too, so that nobody who read the schedule before it can put it back and have it fire again (T12).
     """
 
     name: str
@@ -70,9 +71,13 @@ class Schedule:
 
         return Cron(self.expression, self.tz, self.seconds)
 
+    def due_like(self, other: Schedule) -> bool:
+        """Whether the other one has the same times."""
+        return (self.expression, self.tz, self.seconds) == (other.expression, other.tz, other.seconds)
+
     def fires_like(self, other: Schedule) -> bool:
         """Whether the other one means the same: the same times and the same job."""
-        return (self.expression, self.tz, self.seconds, self.job) == (other.expression, other.tz, other.seconds, other.job)
+        return self.due_like(other) and self.job == other.job
 
     def firing(self, id: str) -> NewJob:
         """The job of one firing, due at once."""

@@ -250,8 +250,8 @@ class ScheduleStore(Protocol):
         """Advance each schedule and enqueue its job in one step (T12).
 
         Only where the stored schedule has the revision and the `next_at` that were read, and is not paused; None
-        otherwise. `last_at` becomes now. A job whose key an unfinished firing holds is not enqueued, and answered with
-        the holder, `created` False; the schedule is advanced all the same, its `last_at` unchanged (T11).
+        otherwise. `last_at` becomes now, the revision goes up. A job whose key an unfinished firing holds is not enqueued,
+        and answered with the holder, `created` False; the schedule is advanced all the same, its `last_at` unchanged (T11).
         """
         ...
 

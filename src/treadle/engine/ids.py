@@ -7,6 +7,7 @@ import random
 import threading
 
 _CHANCE = 74  # bits below the 48 of the milliseconds, less version and variant
+_TAIL = (1 << 62) - 1  # the last of them, behind the variant
 
 _random = random.Random(os.urandom(32))  # noqa: S311  seeded from the system's entropy; ids must not collide, and are no secrets
 _lock = threading.Lock()
@@ -18,16 +19,26 @@ def new_id(unix_ms: int) -> str:
 
     A clock that stands still or goes back cannot break the order: the id then goes on from the last one.
     """
+    return new_ids(unix_ms, 1)[0]
+
+
+def new_ids(unix_ms: int, count: int) -> list[str]:
+    """As many ids in ascending order. They share their beginning and count up from a random place, which is what is quick."""
     global _last
     with _lock:
-        value = (unix_ms << _CHANCE) | _random.getrandbits(_CHANCE - 1)
-        if value <= _last:
-            value = _last + 1 + _random.getrandbits(40)
-        _last = value
+        first = (unix_ms << _CHANCE) | _random.getrandbits(_CHANCE - 1)
+        if first <= _last:
+            first = _last + 1 + _random.getrandbits(40)
+        step = 1 + _random.getrandbits(32)
+        if (first & _TAIL) + count * step > _TAIL:
+            first = (first | _TAIL) + 1  # the tail begins anew at 0, so that counting does not run out of it
+        _last = first + count * step
     # 48 bits of time, 4 of version, 12 of chance, 2 of variant, 62 of chance
-    number = (value >> 74) << 80 | 0x7 << 76 | (value >> 62 & 0xFFF) << 64 | 0x2 << 62 | value & 0x3FFFFFFFFFFFFFFF
-    text = "%032x" % number  # noqa: UP031  twice as quick as an f-string here, and ids are made on the hot path
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    time, chance = first >> _CHANCE, first >> 62 & 0xFFF
+    head = f"{time >> 16:08x}-{time & 0xFFFF:04x}-7{chance:03x}-"
+    start = 0x2 << 62 | first & _TAIL
+    tails = ["%016x" % number for number in range(start, start + count * step, step)]  # noqa: UP031  quicker than an f-string
+    return [f"{head}{tail[:4]}-{tail[4:]}" for tail in tails]
 
 
 def _after_fork() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -45,7 +46,7 @@ class Schedules:
                 wanted = replace(wanted, next_at=next_after(wanted, await self._now()))
             elif current.fires_like(wanted):
                 return current
-            elif current.cron == wanted.cron:
+            elif current.due_like(wanted):
                 wanted = replace(current, job=wanted.job)
             else:
                 next_at = next_after(wanted, await self._now())
@@ -70,12 +71,16 @@ class Schedules:
         return schedule
 
     async def iterate(self, prefix: str = "") -> AsyncIterator[Schedule]:
-        """All schedules whose names begin with `prefix`, by name."""
+        """`list` for any number of schedules, read page by page."""
         after = ""
         while page := await self._store.list_schedules(prefix=prefix, after=after, limit=PAGE):
             for schedule in page:
                 yield schedule
             after = page[-1].name
+
+    async def list(self, prefix: str = "") -> list[Schedule]:
+        """All schedules whose names begin with `prefix`, by name."""
+        return [schedule async for schedule in self.iterate(prefix)]
 
     async def pause(self, name: str) -> Schedule:
         """Stop the schedule from firing; what is enqueued stays. Raises `NotFound`."""
@@ -91,11 +96,16 @@ class Schedules:
         )
 
     async def run_now(self, name: str) -> Enqueued:
-        """Enqueue the schedule's job now, beside its times. Raises `NotFound`, or `Conflict` while a firing is unfinished."""
+        """Enqueue the schedule's job now, beside its times, also while it is paused; that is its last run then (T14).
+
+        Raises `NotFound`, or `Conflict` while a firing is unfinished.
+        """
         schedule = await self.get(name)
         enqueued = (await self._jobs.enqueue([schedule.firing(self._new_id())], now=self._clock.for_store()))[0]
         if not enqueued.created:
             raise Conflict(f"schedule {name!r} cannot be run now: its job {enqueued.id} is still {enqueued.job.state}")
+        with suppress(NotFound):  # deleted meanwhile: then nobody asks for its last run any more
+            await self._change(name, lambda schedule, now: replace(schedule, last_at=now))
         return enqueued
 
     async def delete(self, name: str) -> None:

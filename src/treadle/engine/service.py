@@ -55,7 +55,7 @@ class Service(ABC):
         unsubscribe = self._clock.on_move(alarm.ring)
         try:
             while not self._stopping:
-                pause = self.interval
+                pause: float | None = None
                 try:
                     await self.run_once()
                     outage.over()
@@ -63,6 +63,8 @@ class Service(ABC):
                     pause = outage.failed(error)
                 except Exception:
                     self._logger.exception("%s failed and goes on at the next round", type(self).__name__.lower())
+                if pause is None:
+                    pause = self.interval  # after the round, which may have set it
                 if not self._stopping:
                     await alarm.wait(pause)
         finally:

@@ -27,7 +27,7 @@ from treadle.core.policies.retry import RetryPolicy, retry_policy
 from treadle.core.store import EnqueueOn, Store
 from treadle.engine.clock import EngineClock
 from treadle.engine.engine import Engine, Settings
-from treadle.engine.ids import new_id
+from treadle.engine.ids import new_id, new_ids
 from treadle.engine.operations import Operations
 from treadle.engine.schedules import Schedules
 from treadle.stores import open_store
@@ -147,7 +147,7 @@ class Tasks(Registration, Inspection):
 
     @property
     def schedules(self) -> Schedules:
-        """The stored cron schedules: iterate, get, pause, resume, run_now, delete (T14). For use in a running event loop."""
+        """The stored cron schedules: list, iterate, get, pause, resume, run_now, delete (T14). For a running event loop."""
         return self._engine().schedules
 
     # -- enqueueing
@@ -202,11 +202,13 @@ class Tasks(Registration, Inspection):
 
     def _checked_many(self, jobs: Iterable[Mapping[str, Any] | NewJob]) -> list[stored.NewJob]:
         checked = []
-        for number, entry in enumerate(jobs):
+        entries = list(jobs)
+        ids = new_ids(self._clock.unix_ms(), len(entries))
+        for number, entry in enumerate(entries):
             try:
                 options = spread(entry)
                 name, payload = options.pop("name"), options.pop("payload", None)
-                checked.append(new_job(self._new_id(), name, payload, self._max_payload, self._queue_of(name), **options))
+                checked.append(new_job(ids[number], name, payload, self._max_payload, self._queue_of(name), **options))
             except InvalidArgument as error:
                 raise InvalidArgument(f"job {number} of the list: {error}") from None
         return checked

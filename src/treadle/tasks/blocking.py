@@ -10,6 +10,7 @@ from treadle.core.job import Enqueued, Job, State
 from treadle.core.store import Redriven, Stats
 from treadle.engine.operations import Pruned
 from treadle.engine.portal import Portal
+from treadle.tasks.blocking_schedules import SyncSchedules
 from treadle.tasks.options import EnqueueOptions, NewJob
 from treadle.tasks.profile import PRUNE_AFTER
 
@@ -26,6 +27,11 @@ class SyncTasks:
     def __init__(self, tasks: Tasks) -> None:
         self._tasks = tasks
         self._portal = Portal()
+
+    @property
+    def schedules(self) -> SyncSchedules:
+        """The stored cron schedules: list, get, pause, resume, run_now, delete (T14)."""
+        return SyncSchedules(self._tasks, self._portal)
 
     def enqueue(self, name: str, payload: object = None, **options: Unpack[EnqueueOptions]) -> Enqueued:
         """Store a job (E4); with `connection`, within the transaction of that blocking connection (E10)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
-from treadle.core import job as stored
+from treadle.core import draft, job as stored
 from treadle.core.errors import InvalidArgument
 from treadle.core.job import Key
 from treadle.core.payload import encode
@@ -60,16 +60,16 @@ def new_job(
         key = Key("idempotency", checked_key(idempotency_key, "idempotency_key"))
     elif dedupe_key is not None:
         key = Key("dedupe", checked_key(dedupe_key, "dedupe_key"))
-    return stored.NewJob(
-        id=id,
-        name=checked_name(name),
-        payload_json=encode(payload, limit),
-        queue=default_queue if queue is None else checked_queue(queue),
-        delay=0.0 if delay is None else checked_delay(delay),
-        run_at=None if run_at is None else checked_moment(run_at),
-        priority=0 if priority == 0 and type(priority) is int else checked_priority(priority),
-        max_attempts=None if max_attempts is None else checked_max_attempts(max_attempts),
-        key=key,
+    return draft.new_job(
+        id,
+        checked_name(name),
+        encode(payload, limit),
+        default_queue if queue is None else checked_queue(queue),
+        0.0 if delay is None else checked_delay(delay),
+        None if run_at is None else checked_moment(run_at),
+        0 if priority == 0 and type(priority) is int else checked_priority(priority),
+        None if max_attempts is None else checked_max_attempts(max_attempts),
+        key,
     )
 
 
@@ -89,6 +89,7 @@ class NewJob:
 
 
 FIELDS = tuple(NewJob.__dataclass_fields__)
+_KNOWN = frozenset(FIELDS)
 
 
 def spread(entry: Mapping[str, Any] | NewJob) -> dict[str, Any]:
@@ -98,9 +99,9 @@ def spread(entry: Mapping[str, Any] | NewJob) -> dict[str, Any]:
     if not isinstance(entry, Mapping):
         raise InvalidArgument(f"it must be a mapping or a NewJob, not {type(entry).__name__}")
     options = dict(entry)
-    for name in options:
-        if name not in FIELDS:
-            raise InvalidArgument(f"unknown option {name!r}; known are {', '.join(FIELDS)}")
+    if not options.keys() <= _KNOWN:
+        unknown = next(name for name in options if name not in _KNOWN)
+        raise InvalidArgument(f"unknown option {unknown!r}; known are {', '.join(FIELDS)}")
     if "name" not in options:
         raise InvalidArgument("it has no name")
     return options

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from treadle.core.draft import answer, pending_job
 from treadle.core.job import FINISHED, Enqueued, Job, Key, NewJob, State
 from treadle.core.schedule import Interval
-from treadle.stores.memory import snapshot
 from treadle.stores.memory.intervals import Intervals
 from treadle.stores.memory.lanes import Lanes
 from treadle.stores.memory.moments import in_utc, later
@@ -51,13 +51,13 @@ class Ledger:
                 held_by = keys.setdefault((new.name, key.kind, key.text), job_id)
                 holder = jobs.get(held_by)  # none where the key was free
             if holder is not None:
-                answers.append(snapshot.answer(holder, created=False))
+                answers.append(answer(holder, created=False))
                 continue
             if new.run_at is not None:
                 run_at = in_utc(new.run_at)
             else:
                 run_at = later(now, new.delay) if new.delay else now
-            job = jobs[job_id] = snapshot.stored(new, now, run_at)
+            job = jobs[job_id] = pending_job(new, now, run_at)
             roll = by_name.get(new.name)
             if roll is None:
                 roll = by_name[new.name] = self._of_name(new.name)
@@ -66,7 +66,7 @@ class Ledger:
             enter(job_id)
             pending.live += 1
             push(job, now)
-            answers.append(snapshot.answer(job, created=True))
+            answers.append(answer(job, created=True))
         return answers
 
     def ensure(self, interval: Interval, id: str, now: datetime) -> Enqueued | None:

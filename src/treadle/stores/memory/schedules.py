@@ -69,5 +69,5 @@ class ScheduleShelf:
             return None
         [answer] = ledger.insert([firing.job], now)
         last_at = now if answer.created else current.last_at
-        self._kept[read.name] = replace(current, next_at=firing.next_at, last_at=last_at)
+        self._kept[read.name] = replace(current, next_at=firing.next_at, last_at=last_at, revision=current.revision + 1)
         return answer

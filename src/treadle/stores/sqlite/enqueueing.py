@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from treadle.core.clock import from_micros
+from treadle.core.draft import answer, pending_job
 from treadle.core.job import Enqueued, Job, NewJob
-from treadle.stores.sqlite import drafts
 from treadle.stores.sqlite.rows import KIND_CODES, READY, WAITING, due_at, full_jobs
 from treadle.stores.sqlite.session import Session, as_json
 from treadle.stores.sqlite.statements import statement
@@ -64,10 +64,10 @@ def answers(jobs: Sequence[NewJob], stored: Stored) -> list[Enqueued]:
     for place, (job, due) in enumerate(zip(jobs, stored.due, strict=True)):
         holder = stored.holders.get(place)
         if holder is not None:
-            told.append(drafts.answer(holder, created=False))
+            told.append(answer(holder, created=False))
         else:
             run_at = created_at if due == stored.now else from_micros(due)
-            told.append(drafts.answer(drafts.pending(job, created_at, run_at), created=True))
+            told.append(answer(pending_job(job, created_at, run_at), created=True))
     return told
 
 

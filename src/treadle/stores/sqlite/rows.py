@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from treadle.core.clock import from_micros, to_micros
+from treadle.core.draft import job_draft, sealed
 from treadle.core.job import Failure, Job, Key, KeyKind, NewJob, State
-from treadle.stores.sqlite import drafts
 from treadle.stores.sqlite.moments import later
 from treadle.stores.sqlite.session import Session, as_json
 
@@ -72,7 +72,7 @@ def jobs_of(rows: Iterable[LoadedRow], failures: Mapping[int, Sequence[Failure]]
     failures = {} if failures is None else failures
     moments = _Moments({None: None})
     return [
-        drafts.stored(
+        _job(
             row,
             STATES[row[STATE]],
             moments,
@@ -81,6 +81,46 @@ def jobs_of(rows: Iterable[LoadedRow], failures: Mapping[int, Sequence[Failure]]
         )
         for row in rows
     ]
+
+
+def _job(
+    row: Sequence[Any], state: State, moments: dict[int | None, datetime | None], key: Key | None, failures: Sequence[Failure]
+) -> Job:
+    """The job of a row of `jobs_by_seq`; `moments` has each moment that the row names."""
+    draft = job_draft()
+    (
+        _,
+        _,
+        draft.id,
+        draft.queue,
+        draft.name,
+        draft.payload_json,
+        _,
+        draft.priority,
+        run_at,
+        created_at,
+        started_at,
+        finished_at,
+        draft.attempts,
+        draft.max_attempts,
+        draft.interruptions,
+        draft.last_error,
+        _,
+        _,
+        draft.schedule,
+        draft.worker,
+        lease_until,
+        draft.note,
+    ) = row
+    draft.state = state
+    draft.run_at = moments[run_at]
+    draft.created_at = moments[created_at]
+    draft.started_at = moments[started_at]
+    draft.finished_at = moments[finished_at]
+    draft.lease_until = moments[lease_until]
+    draft.key = key
+    draft.failures = failures
+    return sealed(draft)
 
 
 class _Moments(dict[int | None, datetime | None]):

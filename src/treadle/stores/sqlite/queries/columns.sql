@@ -1,4 +1,4 @@
--- Included, not run by itself: the row j as drafts.py takes it, as one JSON text for all rows, since a row a step would
+-- Included, not run by itself: the row j as rows.py takes it, as one JSON text for all rows, since a row a step would
 -- cost a turn at the interpreter's lock each. A payload of more than :long characters is null: see payloads_by_seq.
 json_group_array(json_array(
     j.seq, j.token, j.id, j.queue, j.name,
