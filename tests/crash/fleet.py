@@ -61,6 +61,8 @@ class Fleet:
         self.ledger.touch()
         self.workers: list[Worker] = []
         self.tasks = Tasks(url, migrate=True)
+        self.tasks.sync.stats()  # makes the tables, so that the workers find them
+        self.server = None
 
     def worker(self, **settings: str) -> Worker:
         worker = Worker(self, settings)
