@@ -7,7 +7,7 @@ import functools
 from tests.servers import valkey
 
 from treadle.stores.redis import RedisStore
-from treadle.testing import store_contract
+from treadle.testing import store_contract, tasks_contract
 
 # What is about values and not about keys needs no second run in a cluster or behind a sentinel.
 ELSEWHERE = dict.fromkeys(("model", "payloads", "times", "transitions"), "it is run on one server, and is the same here")
@@ -51,3 +51,4 @@ TestSentinel = store_contract("valkey-sentinel", behind_a_sentinel, skip=ELSEWHE
 TestSystemRedis = store_contract(
     "system-redis", on_the_systems_redis, skip=None if valkey.system_binary() else "no redis-server is installed here"
 )
+TestTasksOnValkey = tasks_contract("tasks on valkey", on_valkey)

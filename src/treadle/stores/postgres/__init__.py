@@ -1,0 +1,5 @@
+"""Jobs on a Postgres server (S6)."""
+
+from treadle.stores.postgres.adapter import PostgresStore
+
+__all__ = ["PostgresStore"]

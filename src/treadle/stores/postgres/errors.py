@@ -1,0 +1,69 @@
+"""Driver errors as treadle's own: what the caller can do about each (S6)."""
+
+from __future__ import annotations
+
+from treadle.core.errors import InvalidArgument, SchemaMissing, StoreError, StoreFull, StoreUnavailable, TreadleError
+from treadle.stores.postgres.driver import psycopg
+
+# SQLSTATEs, or their classes. A read-only server is one that is being failed over from.
+_UNAVAILABLE = ("08", "57P", "53300", "25006", "55006", "40", "55P03", "57014", "XX")
+_FULL = ("53100", "53200", "53400", "58")
+_MISSING = ("42P01", "3F000")
+_REFUSED = ("22", "54")
+
+
+def mapped(error: BaseException, schema: str) -> TreadleError:
+    """The error that a caller sees for one of a driver, of whatever driver: by SQLSTATE, else by what the driver calls it."""
+    state, text = _state(error), _first_line(error)
+    if state is None:
+        if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, OSError)):
+            return StoreUnavailable(f"the connection to Postgres was lost: {text}")
+        if isinstance(error, psycopg.DataError):
+            return InvalidArgument(f"Postgres cannot hold a value: {text}")
+        return StoreError(f"Postgres: {text}")
+    if state.startswith(_MISSING):
+        return missing(schema)
+    if state.startswith(_FULL):
+        return StoreFull(f"Postgres has no room; nothing was stored: {text}")
+    if state.startswith(_UNAVAILABLE):
+        return StoreUnavailable(f"Postgres cannot answer at the moment: {text}")
+    if state.startswith(_REFUSED):
+        return InvalidArgument(f"Postgres refuses a value: {text}")
+    return StoreError(f"Postgres: {text} ({state})")
+
+
+def missing(schema: str) -> SchemaMissing:
+    """The error for a database without the tables."""
+    return SchemaMissing(
+        f"the database has no treadle tables in its schema {schema!r}: run `treadle migrate`, "
+        "or open the store with migrate=True"
+    )
+
+
+def lost(error: BaseException) -> bool:
+    """Whether the connection is gone, or the server was about to end it."""
+    state = _state(error)
+    return (state is None and isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, OSError))) or (
+        state is not None and state.startswith(("08", "57P"))
+    )
+
+
+def undone(error: BaseException) -> bool:
+    """Whether the server rolled back for the sake of others: repeating the whole transaction is right."""
+    return (_state(error) or "").startswith(("40001", "40P01"))
+
+
+def _state(error: BaseException) -> str | None:
+    """The SQLSTATE: psycopg and asyncpg name it sqlstate, psycopg2 pgcode, and SQLAlchemy wraps the error of its driver."""
+    inner = getattr(error, "orig", None) or error
+    for name in ("sqlstate", "pgcode"):
+        state = getattr(inner, name, None)
+        if isinstance(state, str):
+            return state
+    cause = inner.__cause__
+    return _state(cause) if cause is not None and cause is not error else None
+
+
+def _first_line(error: BaseException) -> str:
+    inner = getattr(error, "orig", None) or error
+    return (str(inner).strip().splitlines() or [type(inner).__name__])[0][:300]

@@ -1,0 +1,115 @@
+"""What keeps cron schedules (ScheduleStore, T5 to T14)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from treadle.core.clock import from_micros
+from treadle.core.job import Enqueued
+from treadle.core.schedule import Schedule
+from treadle.core.store import REWOUND, DueSchedules, Firing
+from treadle.stores.postgres import rows
+from treadle.stores.postgres.moving import stored
+from treadle.stores.postgres.part import Part
+from treadle.stores.postgres.session import Session
+from treadle.stores.postgres.templates import job_of, text_of
+
+
+class Schedules(Part):
+    """Schedules by name, fired in one step with their jobs."""
+
+    async def put_schedule(self, schedule: Schedule, *, expect: int | None = None) -> Schedule | None:
+        """Store the schedule if the revision `expect` is there; see `ScheduleStore.put_schedule` (T9)."""
+        values = (
+            schedule.name,
+            schedule.expression,
+            schedule.tz,
+            schedule.seconds,
+            text_of(schedule.job),
+            schedule.next_at,
+            schedule.last_at,
+            schedule.paused,
+        )
+        if expect:
+            found = await self._write("swap_schedule", *values, expect)
+        else:
+            found = await self._write("put_schedule", *values, expect == 0)
+        return _schedule(found[0]) if found else None
+
+    async def get_schedule(self, name: str) -> Schedule | None:
+        """The schedule of that name."""
+        found = await self._read("get_schedule", name) if rows.possible([name]) else []
+        return _schedule(found[0]) if found else None
+
+    async def list_schedules(self, *, prefix: str = "", after: str = "", limit: int = 1000) -> list[Schedule]:
+        """Schedules by name, in code-point order."""
+        if not rows.possible([prefix]):
+            return []
+        beyond = rows.beyond(prefix)
+        found = await self._read("list_schedules", prefix, rows.storable(after), beyond, max(limit, 0))
+        return [_schedule(row) for row in found]
+
+    async def delete_schedule(self, name: str) -> bool:
+        """Delete the schedule; whether it was there."""
+        return bool(rows.possible([name]) and await self._write("delete_schedule", name))
+
+    async def due_schedules(self, limit: int, *, now: datetime | None = None) -> DueSchedules:
+        """What is due and not paused, through an index; see `ScheduleStore.due_schedules`."""
+        most = max(limit, 0)
+        found = await self._read("due_schedules", now, most + 1, REWOUND)
+        at, next_in = found[0][:2]
+        due = [_schedule(row[2:]) for row in found if row[2] is not None]
+        return DueSchedules(from_micros(at), due[:most], 0.0 if len(due) > most else next_in)
+
+    async def fire(self, firings: Sequence[Firing], *, now: datetime | None = None) -> list[Enqueued | None]:
+        """Advance each schedule and enqueue its job, in one transaction; see `ScheduleStore.fire` (T11, T12)."""
+        by_name: dict[str, Firing] = {}
+        for firing in firings:
+            by_name.setdefault(firing.schedule.name, firing)
+        if not by_name:
+            return []
+        read = [firing.schedule for firing in by_name.values()]
+
+        async def work(session: Session, _: bool) -> dict[str, Enqueued]:
+            async with session.transaction():
+                locked = await session.fetch(
+                    "lock_schedules",
+                    now,
+                    [schedule.name for schedule in read],
+                    [schedule.revision for schedule in read],
+                    [schedule.next_at for schedule in read],
+                    patient=True,
+                )
+                names = [name for name, _ in locked]
+                if not names:
+                    return {}
+                at = from_micros(locked[0][1])
+                answers = await stored(session, [by_name[name].job for name in names], at)
+                await session.fetch(
+                    "advance_schedules",
+                    names,
+                    [by_name[name].next_at for name in names],
+                    [at if answer.created else None for answer in answers],
+                )
+            return dict(zip(names, answers, strict=True))
+
+        fired = await self._runner.run(work, again=True)
+        if any(answer.created for answer in fired.values()):
+            self._arrived()
+        return [fired.get(firing.schedule.name) if by_name[firing.schedule.name] is firing else None for firing in firings]
+
+
+def _schedule(row: rows.Row) -> Schedule:
+    name, expression, tz, seconds, template, next_at, last_at, paused, revision = row
+    return Schedule(
+        name=name,
+        expression=expression,
+        tz=tz,
+        seconds=seconds,
+        job=job_of(template),
+        next_at=None if next_at is None else from_micros(next_at),
+        last_at=None if last_at is None else from_micros(last_at),
+        paused=paused,
+        revision=revision,
+    )
