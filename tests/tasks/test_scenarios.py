@@ -107,7 +107,8 @@ def test_memory_files_and_threads_do_not_grow_with_finished_work(tmp_path, kind)
 
     (memory, files, threads), after = asyncio.run(main())
     assert after[0] - memory < 20, f"grew from {memory:.0f} to {after[0]:.0f} MiB"
-    assert after[1:] == (files, threads)
+    assert after[1] <= files
+    assert after[2] <= threads
 
 
 def test_twenty_thousand_due_at_once_half_of_them_expired(tmp_path):

@@ -24,6 +24,10 @@ class Alarm:
         except RuntimeError:
             pass  # the loop has closed: nobody sleeps any more
 
+    def ring_here(self) -> None:
+        """`ring` for callers in the alarm's own loop, who ring often."""
+        self._event.set()
+
     async def wait(self, seconds: float | None = None) -> None:
         """Sleep until rung, at most for `seconds`."""
         if not self._event.is_set() and seconds is not None:

@@ -29,19 +29,21 @@ class Executor:
         profile: Profile,
         tasks: Any,
         logger: logging.Logger,
+        settle: Callable[[Execution, Outcome], None],
         extend: Callable[[Claim, float], Awaitable[bool]],
         torn_down: Callable[[], bool],
     ) -> None:
         self._profile = profile
         self._tasks = tasks
         self._logger = logger
+        self._settle = settle
         self._extend = extend
         self._torn_down = torn_down
         self._threads = HandlerThreads()
         self.threads_taken = 0
 
-    async def attempt(self, execution: Execution) -> Outcome | None:
-        """Run the handler once; None where the loop is being torn down around it and nothing can be settled.
+    async def run(self, execution: Execution) -> None:
+        """Run the handler once and settle what became of it.
 
         Whatever the handler raises, SystemExit and KeyboardInterrupt included, fails the attempt and goes no further.
         """
@@ -55,11 +57,15 @@ class Executor:
                 arguments = (payload, Context(execution, self._tasks, self._logger, self._extend))
             if entry.is_async:
                 await entry.function(*arguments)
-                return _DONE
-            raised = await self._in_thread(execution, arguments)
+                raised = None
+            else:
+                raised = await self._in_thread(execution, arguments)
         except BaseException as error:
             raised = error
-        return _DONE if raised is None else self._judge(execution, raised)
+        outcome = _DONE if raised is None else self._judge(execution, raised)
+        if outcome is None:
+            raise asyncio.CancelledError  # the loop is being torn down around it, and nothing can be written any more
+        self._settle(execution, outcome)
 
     def timeout(self, execution: Execution) -> float | None:
         """The seconds that the attempt may take."""

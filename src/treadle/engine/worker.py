@@ -66,7 +66,7 @@ class Worker:
         self._driver: asyncio.Task[Any] | None = None
         self._torn = False
         self._sweep: asyncio.TimerHandle | None = None
-        self._executor = Executor(profile, tasks, logger, self._extend, self._torn_down)
+        self._executor = Executor(profile, tasks, logger, self._settle, self._extend, self._torn_down)
         self._renewer = Renewer(profile.lease, store.lease_keeper, clock, logger, self._lease_lost)
         self._settler = Settler(store, clock, logger, self._written)
         self._claimer = Claimer(
@@ -243,13 +243,7 @@ class Worker:
         self._renewer.add(claim, self._profile.max_run if timeout is None else timeout + 2 * ABANDON_AFTER + 1.0)
         if self._sweep is None and self._profile.warn_after is not None:
             self._sweep = self._loop.call_later(self._profile.warn_after, self._warn_slow)
-        execution.task = _started(self._loop, self._execute(execution))
-
-    async def _execute(self, execution: Execution) -> None:
-        outcome = await self._executor.attempt(execution)
-        if outcome is None:
-            raise asyncio.CancelledError
-        self._settle(execution, outcome)
+        execution.task = _started(self._loop, self._executor.run(execution))
 
     def _settle(self, execution: Execution, outcome: Outcome) -> None:
         """Hand on what the attempt became, once, and free its slot."""
@@ -261,7 +255,7 @@ class Worker:
         self._running.pop(execution.job.id, None)
         following = None if execution.job.schedule is None else self._following(execution.job)
         self._settler.add(Ending(execution.claim, outcome, following))
-        self._alarm.ring()
+        self._alarm.ring_here()
 
     def _written(self, endings: Sequence[Ending]) -> None:
         for ending in endings:
