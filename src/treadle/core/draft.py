@@ -6,12 +6,14 @@ more. That costs a tenth of setting each field through `object.__setattr__`, as 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from treadle.core.job import Enqueued, Job, Key, NewJob, State
+from treadle.core.job import Enqueued, Failure, Job, Key, NewJob, State
 
 _new = object.__new__
+_FAILURES: Any = cast("Any", Job).failures  # the slot itself, which the frozen class guards only by its `__setattr__`
 _PENDING = State.PENDING  # a member looked up on its class takes longer than four fields take to copy
 
 
@@ -50,6 +52,11 @@ def sealed(draft: Any) -> Job:
     draft.__class__ = Job
     job: Job = draft
     return job
+
+
+def add_failures(job: Job, failures: Sequence[Failure]) -> None:
+    """Complete a job that has just been made, and that nobody else has seen, with its failures."""
+    _FAILURES.__set__(job, failures)
 
 
 def pending_job(new: NewJob, now: datetime, run_at: datetime) -> Job:

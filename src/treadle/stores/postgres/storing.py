@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from treadle.core.clock import from_micros
+from treadle.core.draft import answer, pending_job
 from treadle.core.errors import StoreError
-from treadle.core.job import Enqueued, Job, NewJob, State
+from treadle.core.job import Enqueued, NewJob
 from treadle.core.policies.limits import FAR_FUTURE
 from treadle.stores.postgres import rows
 from treadle.stores.postgres.arrays import Texts
@@ -107,50 +108,10 @@ def _keys(jobs: Sequence[NewJob]) -> list[object]:
     ]
 
 
-class _Draft(Job):
-    """A job that is still being written; see `rows`."""
-
-    __slots__ = ()
-    __setattr__ = object.__setattr__
-    __delattr__ = object.__delattr__
-
-
-class _Answer(Enqueued):
-    """An answer that is still being written."""
-
-    __slots__ = ()
-    __setattr__ = object.__setattr__
-    __delattr__ = object.__delattr__
-
-
-_new = object.__new__
-
-
 def _created(new: NewJob, now: datetime) -> Enqueued:
-    """The answer for a job that was stored at `now`; the job is `new.stored(…)`, made the quick way."""
-    job: Any = _new(_Draft)
-    job.id = new.id
-    job.queue = new.queue
-    job.name = new.name
-    job.payload_json = new.payload_json
-    job.state = State.PENDING
-    job.priority = new.priority
-    job.run_at = new.run_at.astimezone(UTC) if new.run_at is not None else _later(now, new.delay)
-    job.created_at = now
-    job.started_at = job.finished_at = job.last_error = job.worker = job.lease_until = job.note = None
-    job.attempts = job.interruptions = 0
-    job.max_attempts = new.max_attempts
-    job.key = new.key
-    job.schedule = new.schedule
-    job.failures = ()
-    job.__class__ = Job
-    answer: Any = _new(_Answer)
-    answer.id = new.id
-    answer.created = True
-    answer.job = job
-    answer.__class__ = Enqueued
-    enqueued: Enqueued = answer
-    return enqueued
+    """The answer for a job that was stored at `now`."""
+    run_at = new.run_at.astimezone(UTC) if new.run_at is not None else _later(now, new.delay)
+    return answer(pending_job(new, now, run_at), created=True)
 
 
 def _later(now: datetime, delay: float) -> datetime:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from treadle.core.draft import answer, pending_job
 from treadle.core.job import Enqueued, Job, NewJob
 from treadle.core.store import Claim, Claimed, Demand, Ending, Expired, Reclaim
 from treadle.stores.redis import record, wire
@@ -153,11 +154,11 @@ def _answers(piece: Sequence[NewJob], stored_at: str, old: Sequence[int], whole:
     for place, new in enumerate(piece, 1):
         if place in holders:
             holder = found[holders[place] - 1]
-            answers.append(Enqueued(holder.id, False, holder))
+            answers.append(answer(holder, created=False))
         else:
             run_at = new.run_at
             due = surely_at(later(stored_at, new.delay)) if run_at is None else run_at.astimezone(UTC)
-            answers.append(Enqueued(new.id, True, record.stored(new, now, due)))
+            answers.append(answer(pending_job(new, now, due), created=True))
     return answers
 
 

@@ -1,8 +1,4 @@
-"""Jobs as the scripts keep and answer them (see scripts/include/record.lua), made into `Job` values the quick way.
-
-A frozen dataclass of twenty fields sets each through `object.__setattr__`, which takes longer than all else that is done
-to a job here. A `_Draft` is laid out like a `Job` and may be written to; sealing it makes it a `Job` and nothing else.
-"""
+"""Jobs as the scripts keep and answer them (see scripts/include/record.lua), made into `Job` values the quick way."""
 
 from __future__ import annotations
 
@@ -10,9 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 
+from treadle.core.draft import add_failures, job_draft, sealed
 from treadle.core.errors import StoreError
-from treadle.core.job import Enqueued, Failure, Job, Key, KeyKind, NewJob, State
-from treadle.stores.redis.moment import at, surely_at
+from treadle.core.job import Enqueued, Failure, Job, Key, KeyKind, State
+from treadle.stores.redis.moment import NEVER, at, moment, surely_at
 
 Whole = Sequence[Sequence[str]]  # ids, records, payloads
 
@@ -20,21 +17,12 @@ BODY = 127
 _STATES = {"p": State.PENDING, "r": State.RUNNING, "d": State.DONE, "x": State.DEAD}
 
 
-class _Draft(Job):
-    """A job that is still being written; it leaves this file only as a sealed `Job`."""
-
-    __slots__ = ()
-    # Both at once: a class with only one of them replaced pays for the slow path on every write.
-    __setattr__ = object.__setattr__
-    __delattr__ = object.__delattr__
-
-
 def jobs(whole: Whole, failures: Sequence[Any] = ()) -> list[Job]:
     """The jobs of an answer; `failures` has the places, from 1, of those that failed, and their failures, in turn."""
     ids, records, payloads = whole
     found = list(map(_job, ids, records, payloads))
     for place, texts in zip(failures[::2], failures[1::2], strict=True):
-        cast("Any", _Draft).failures.__set__(found[place - 1], tuple(map(_failure, texts)))
+        add_failures(found[place - 1], tuple(map(_failure, texts)))
     return found
 
 
@@ -49,27 +37,48 @@ def tokens(whole: Whole) -> list[str]:
     return [record[BODY:].split("\0", 2)[1] for record in whole[1]]
 
 
-def stored(new: NewJob, now: datetime, run_at: datetime) -> Job:
-    """As `NewJob.stored`."""
-    draft: Any = object.__new__(_Draft)
-    draft.id = new.id
-    draft.queue = new.queue
-    draft.name = new.name
-    draft.payload_json = new.payload_json
-    draft.state = State.PENDING
-    draft.priority = new.priority
-    draft.run_at = run_at
-    draft.created_at = now
-    draft.started_at = draft.finished_at = None
-    draft.attempts = 0
-    draft.max_attempts = new.max_attempts
-    draft.interruptions = 0
-    draft.last_error = None
-    draft.key = new.key
-    draft.schedule = new.schedule
-    draft.worker = draft.lease_until = draft.note = None
-    draft.failures = ()
-    return _sealed(draft)
+def text_of(job: Job) -> str:
+    """The record of a job that does not run, as scripts/include/record.lua keeps it."""
+    key = job.key
+    state = next(sign for sign, state in _STATES.items() if state is job.state)
+    body = (
+        "",  # worker and token, which a job has only while it runs
+        "",
+        job.queue,
+        job.name,
+        "" if key is None else key.kind,
+        "" if key is None else key.text,
+        job.schedule or "",
+        "" if job.last_error is None else "=" + clean(job.last_error),
+        "" if job.note is None else "=" + clean(job.note),
+    )
+    return (
+        f"{state}{job.attempts:06d}{job.max_attempts or 0:05d}{job.interruptions:06d}{len(job.failures):06d}"
+        f"{moment(job.run_at)}{moment(job.created_at)}{_moment(job.started_at)}{_moment(job.finished_at)}{NEVER}"
+        f"{1000 - job.priority:04d}{len(job.payload_json.encode()):09d}" + "\0".join(body)
+    )
+
+
+def failure_text(failure: Failure) -> str:
+    """A failure as it is kept in the list of its job."""
+    return "\0".join(
+        (
+            str(failure.attempt),
+            clean(failure.worker),
+            moment(failure.started_at),
+            moment(failure.ended_at),
+            clean(failure.error),
+        )
+    )
+
+
+def clean(text: str) -> str:
+    """The text without NULs, which divide the fields of a record (E15)."""
+    return text.replace("\0", "") if "\0" in text else text
+
+
+def _moment(when: datetime | None) -> str:
+    return NEVER if when is None else moment(when)
 
 
 def _job(job_id: str, record: str | None, payload: str | None) -> Job:
@@ -78,7 +87,7 @@ def _job(job_id: str, record: str | None, payload: str | None) -> Job:
             f"Redis has lost a part of job {job_id}: was its data edited, or evicted? Its maxmemory-policy must be noeviction"
         )
     worker, _, queue, name, kind, key, schedule, last_error, note = record[BODY:].split("\0")
-    draft: Any = object.__new__(_Draft)
+    draft = job_draft()
     draft.id = job_id
     draft.queue = queue
     draft.name = name
@@ -99,13 +108,7 @@ def _job(job_id: str, record: str | None, payload: str | None) -> Job:
     draft.lease_until = at(record[96:114])
     draft.note = note[1:] if note else None
     draft.failures = ()
-    return _sealed(draft)
-
-
-def _sealed(draft: Any) -> Job:
-    draft.__class__ = Job
-    job: Job = draft
-    return job
+    return sealed(draft)
 
 
 def _failure(text: str) -> Failure:
