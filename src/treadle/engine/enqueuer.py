@@ -19,11 +19,16 @@ class Enqueuer:
     def __init__(self, store: JobStore, clock: EngineClock) -> None:
         self._store = store
         self._clock = clock
-        self._gatherer: Gatherer[NewJob, Enqueued] = Gatherer(self._write, lambda job: len(job.payload_json), BATCH, LOAD)
+        # Apart from each other: a key that is held by somebody's open transaction makes its whole write wait (E10).
+        self._keyed = self._gatherer()
+        self._plain = self._gatherer()
+
+    def _gatherer(self) -> Gatherer[NewJob, Enqueued]:
+        return Gatherer(self._write, lambda job: len(job.payload_json), BATCH, LOAD)
 
     async def one(self, job: NewJob) -> Enqueued:
         """Enqueue a job, sharing the write with whoever enqueues at the same time."""
-        return await self._gatherer.add(job)
+        return await (self._plain if job.key is None else self._keyed).add(job)
 
     async def many(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Enqueue the jobs in one step of their own, all or none (E9)."""

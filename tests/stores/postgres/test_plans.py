@@ -57,7 +57,7 @@ class Plans:
         self.connection = psycopg.connect(url, autocommit=True)
         self.connection.execute(OWN_SERVER, prepare=False)
         for name in SQL:
-            if name not in ("columns", "heads", "matches", "picked", "places", "schedule_columns"):
+            if name not in ("columns", "heads", "matches", "picked", "places", "schedule_columns", "taking"):
                 self.connection.execute(f"prepare s_{name} as {SQL[name]}".encode(), prepare=False)
 
     def close(self) -> None:
@@ -120,6 +120,8 @@ def _check(plans: Plans, n: int) -> None:
     bounded(40_000, "claim", *_claim(1000, KNOWN, ["default"]), label="claim 1000 of a queue")
     bounded(400, "claim", *_claim(10, ["nobody"]), label="claim where nothing waits")
     bounded(400, "next_in", NOW, None, KNOWN)
+    floors = [["default"] * 5, KNOWN, [0] * 5, ["2026-01-01 00:00:00+00"] * 5]
+    bounded(40_000, "claim_on", *_claim(1000), *floors, label="claim 1000 from floors")
     bounded(20_000, "claim", *_claim(10, None), label="claim 10 of any name")  # a skip scan over 505 names
     bounded(30 * len(ids), "finish_done", NOW, ids, tokens)
     outcome = ["pending", 5.0, "E: no", 0, 0, None]
@@ -188,6 +190,7 @@ def _once() -> Iterator[tuple[str, list[object]]]:
     """Each statement once, so that its plan is made."""
     yield "claim", _claim(1)
     yield "next_in", [NOW, None, KNOWN]
+    yield "claim_on", [*_claim(1), ["default"], KNOWN[:1], [0], [NOW]]
     yield "finish_done", [NOW, ["a"], ["b"]]
     yield "finish", [NOW, ["a"], "{}"]
     yield "renew", [NOW, ["a"], ["b"], 60.0]

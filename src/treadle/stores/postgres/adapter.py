@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from treadle.core.store import Listener
 from treadle.stores.postgres.documents import PostgresDocuments
+from treadle.stores.postgres.floors import FloorsOfDemands
 from treadle.stores.postgres.intervals import Intervals
 from treadle.stores.postgres.keeper import PostgresLeaseKeeper
 from treadle.stores.postgres.migrating import migrate
@@ -63,6 +64,7 @@ class PostgresStore(Moving, Upkeep, Intervals, Schedules, Reading, PostgresDocum
         }
         self._runner = Runner(settings(url, options))
         self._ears = Ears(self._runner.settings, self._runner.processes)
+        self._floors = FloorsOfDemands()
         weakref.finalize(self, _abandon, self._runner, self._ears)
 
     def __repr__(self) -> str:

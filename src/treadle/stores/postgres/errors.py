@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from treadle.core.errors import InvalidArgument, SchemaMissing, StoreError, StoreFull, StoreUnavailable, TreadleError
 from treadle.stores.postgres.driver import psycopg
 
@@ -10,6 +12,18 @@ _UNAVAILABLE = ("08", "57P", "53300", "25006", "55006", "40", "55P03", "57014", 
 _FULL = ("53100", "53200", "53400", "58")
 _MISSING = ("42P01", "3F000")
 _REFUSED = ("22", "54")
+
+# What the driver says of a connection that could not be made, without what is ours to say, and with what helps.
+_ASIDES = ("Is the server running", "This probably means", "before or while processing")
+_PREAMBLE = re.compile(r"^.*failed: |^- |^(FATAL|ERROR): +")
+_REMEDIES = {
+    "^password|no password": "check user and password in the URL",
+    "^role .* does not exist": "check the user in the URL",
+    "^database .* does not exist": "create it, or correct the URL",
+    "Connection refused": "does the server run there?",
+    "resolve": "check the host in the URL",
+    "closed the connection": "is it a Postgres server?",
+}
 
 
 def mapped(error: BaseException, schema: str) -> TreadleError:
@@ -29,7 +43,19 @@ def mapped(error: BaseException, schema: str) -> TreadleError:
         return StoreUnavailable(f"Postgres cannot answer at the moment: {text}")
     if state.startswith(_REFUSED):
         return InvalidArgument(f"Postgres refuses a value: {text}")
+    if state == "42501":
+        return StoreError(f"Postgres: {text}: grant this user the right, or migrate as the one who has it")
     return StoreError(f"Postgres: {text} ({state})")
+
+
+def unreachable(place: str, error: BaseException) -> StoreUnavailable:
+    """The error for a server that lets nobody in: the last word of the driver, which may have tried several addresses."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    reason = next((line for line in reversed(lines) if line and not line.startswith(_ASIDES)), type(error).__name__)
+    while shorter := _PREAMBLE.match(reason):
+        reason = reason[shorter.end() :]
+    remedy = next((f"; {remedy}" for sign, remedy in _REMEDIES.items() if re.search(sign, reason)), "")
+    return StoreUnavailable(f"cannot connect to Postgres at {place}: {reason[:300]}{remedy}")
 
 
 def missing(schema: str) -> SchemaMissing:

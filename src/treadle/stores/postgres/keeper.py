@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from treadle.core.errors import StoreUnavailable
 from treadle.core.store import Claim
 from treadle.stores.postgres import rows
 from treadle.stores.postgres.driver import psycopg
-from treadle.stores.postgres.errors import lost, mapped, undone
+from treadle.stores.postgres.errors import lost, mapped, undone, unreachable
 from treadle.stores.postgres.moving import held_of, possible_claims
 from treadle.stores.postgres.session import cut
 from treadle.stores.postgres.settings import Settings
@@ -76,8 +75,7 @@ class PostgresLeaseKeeper:
                 **settings.conninfo,  # type: ignore[arg-type]  # by name
             )
         except (psycopg.Error, OSError) as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[-1][:300]
-            raise StoreUnavailable(f"cannot connect to Postgres at {settings.place}: {reason}") from None
+            raise unreachable(settings.place, error) from None
         self._connection = connection
         if settings.prepared_statements:  # behind a pooler a setting would stay for others
             try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Any
 
-from treadle.core.errors import SchemaMissing, SchemaTooNew, StoreError, StoreUnavailable, TreadleError
+from treadle.core.errors import SchemaMissing, SchemaTooNew, StoreError, TreadleError
 from treadle.stores.postgres.driver import psycopg
-from treadle.stores.postgres.errors import mapped, missing
+from treadle.stores.postgres.errors import mapped, missing, unreachable
 from treadle.stores.postgres.settings import Settings
 from treadle.stores.postgres.statements import in_schema
 
@@ -53,8 +53,7 @@ def migrate(settings: Settings, *, upto: int = LATEST, only_check: bool = False)
     try:
         connection = psycopg.connect("", autocommit=True, prepare_threshold=None, **settings.conninfo)  # type: ignore[arg-type]  # by name
     except (psycopg.Error, OSError) as error:
-        reason = (str(error).strip().splitlines() or [""])[-1][:300]
-        raise StoreUnavailable(f"cannot connect to Postgres at {settings.place}: {reason}") from None
+        raise unreachable(settings.place, error) from None
     with connection:
         try:
             if only_check:

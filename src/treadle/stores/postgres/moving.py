@@ -11,6 +11,7 @@ from treadle.core.outcome import Dead, Done, Released, RetryAfter
 from treadle.core.store import Claim, Claimed, Demand, Ending, Expired, Reclaim
 from treadle.stores.postgres import rows
 from treadle.stores.postgres.arrays import Texts
+from treadle.stores.postgres.floors import Floors
 from treadle.stores.postgres.part import Part
 from treadle.stores.postgres.session import Session
 from treadle.stores.postgres.storing import batches, storing
@@ -39,7 +40,7 @@ class Moving(Part):
 
         answers = await self._runner.run(work, again=True)
         if any(answer.created for answer in answers):
-            self._arrived()
+            self._arrived([answer.job for answer in answers if answer.created])
         return answers
 
     async def claim(
@@ -56,13 +57,19 @@ class Moving(Part):
 
         async def work(session: Session, _: bool) -> Claimed:
             if len(asked) == 1:
-                return await _taken(session, asked[0], token, worker, lease, now)
+                return await _taken(session, self._floors_of(asked[0], now), asked[0], token, worker, lease, now)
             async with session.transaction():
-                answers = [await _taken(session, demand, token, worker, lease, now) for demand in asked]
+                answers = [
+                    await _taken(session, self._floors_of(demand, now), demand, token, worker, lease, now) for demand in asked
+                ]
             soonest = [answer.next_in for answer in answers if answer.next_in is not None]
             return Claimed([job for answer in answers for job in answer.jobs], min(soonest, default=None))
 
         return await self._runner.run(work, again=False)
+
+    def _floors_of(self, demand: Demand, now: datetime | None) -> Floors | None:
+        """The floors for this demand; none on a clock of the caller's, whose claims are to be exact."""
+        return self._floors.of(demand) if now is None else None
 
     async def held(self, tokens: Sequence[str]) -> list[tuple[Claim, Job]]:
         """The running jobs of these tokens, in order of claiming (E21)."""
@@ -107,7 +114,7 @@ class Moving(Part):
 
         held = await self._runner.run(work, again=True)
         if following or any(isinstance(by_claim[claim].outcome, (RetryAfter, Released)) for claim in held):
-            self._arrived()
+            self._arrived([])  # what is due again from now on lies beyond every floor
         return held
 
     async def expired(self, limit: int, *, now: datetime | None = None) -> list[Expired]:
@@ -155,19 +162,30 @@ async def stored(session: Session, jobs: Sequence[NewJob], now: datetime | None,
         return answers
 
 
-async def _taken(session: Session, demand: Demand, token: str, worker: str, lease: float, now: datetime | None) -> Claimed:
+async def _taken(
+    session: Session, floors: Floors | None, demand: Demand, token: str, worker: str, lease: float, now: datetime | None
+) -> Claimed:
     """The jobs of one demand. Where other claimers were in the way, what they left is asked for again, a few times."""
     names = None if demand.names is None else rows.possible(tuple(demand.names))
     queues = None if demand.queues is None else rows.possible(tuple(dict.fromkeys(demand.queues)))
     most = None if names is None or demand.names is None else [demand.names[name] for name in names]
+
+    def asked() -> tuple[object, ...]:
+        return now, queues, names, token, worker, rows.bounded(lease), demand.limit - len(jobs), most, demand.max_attempts
+
     jobs: list[Job] = []
+    if floors is not None and (going_on := floors.now()):
+        jobs += rows.claimed(await session.fetch("claim_on", *asked(), *map(list, zip(*going_on, strict=True))), worker)
+    next_in: float | None = 0.0
     for _ in range(_CROSSINGS):
-        found = await session.fetch(
-            "claim", now, queues, names, token, worker, rows.bounded(lease), demand.limit - len(jobs), most, demand.max_attempts
-        )
+        if len(jobs) >= demand.limit:
+            break
+        found = await session.fetch("claim", *asked())
         if found:
-            next_in, crossed = found[0][:2]
+            next_in, crossed, took = found[0][:3]
             jobs += rows.claimed(found, worker)
+            if floors is not None:
+                floors.looked(took, next((row[3] for row in found if row[3] is not None), None))
         else:
             [(next_in,)] = await session.fetch("next_in", now, queues, names)
             crossed = next_in == 0.0
@@ -175,6 +193,8 @@ async def _taken(session: Session, demand: Demand, token: str, worker: str, leas
             break
     else:
         next_in = _SOON
+    if floors is not None:
+        floors.claimed(jobs)
     jobs.sort(key=rows.order)
     return Claimed(jobs, next_in)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from treadle.core.job import Job
+from treadle.stores.postgres.floors import FloorsOfDemands
 from treadle.stores.postgres.rows import Row
 from treadle.stores.postgres.runner import Runner
 from treadle.stores.postgres.session import Session
@@ -15,6 +17,7 @@ class Part:
 
     _runner: Runner
     _ears: Ears
+    _floors: FloorsOfDemands
 
     async def _read(self, name: str, *parameters: object, patient: bool = False) -> Sequence[Row]:
         """The rows of one statement that may be repeated without harm."""
@@ -32,7 +35,8 @@ class Part:
 
         return await self._runner.run(work, again=False)
 
-    def _arrived(self) -> None:
-        """Jobs may have become claimable: wake who listens here, and have the others told (E26)."""
+    def _arrived(self, jobs: Sequence[Job] | None = None) -> None:
+        """Jobs may have become claimable, these or any: wake who listens here, and have the others told (E26)."""
+        self._floors.arrived(jobs)
         self._ears.wake()
         self._runner.tell()

@@ -67,6 +67,8 @@ def claimed(rows: Sequence[Row], worker: str) -> list[Job]:
     for (
         _,
         _,
+        _,
+        _,
         job_id,
         queue,
         name,

@@ -14,7 +14,7 @@ from typing import Any
 from treadle.core.errors import StoreUnavailable
 from treadle.stores.postgres.arrays import Texts, TextsDumper
 from treadle.stores.postgres.driver import psycopg
-from treadle.stores.postgres.errors import mapped
+from treadle.stores.postgres.errors import mapped, unreachable
 from treadle.stores.postgres.rows import Row
 from treadle.stores.postgres.settings import Settings
 from treadle.stores.postgres.statements import Statements, statements
@@ -62,8 +62,7 @@ class Session:
                 f"Postgres at {settings.place} did not answer within {settings.connect_timeout:g} s"
             ) from None
         except (psycopg.Error, OSError, UnicodeError) as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[-1][:300]
-            raise StoreUnavailable(f"cannot connect to Postgres at {settings.place}: {reason}") from None
+            raise unreachable(settings.place, error) from None
         session = cls(connection, settings, watch)
         try:
             with session._deadline(patient=False):

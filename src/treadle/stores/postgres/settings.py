@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import unquote
 
 from treadle.core.errors import InvalidArgument
 from treadle.stores.postgres.driver import psycopg
@@ -58,35 +58,58 @@ def settings(url: str, options: Mapping[str, object]) -> Settings:
     given = {**of_url, **{name: value for name, value in options.items() if value is not None}}
     made = Settings(bare, **{name: _checked(name, value) for name, value in given.items()})  # type: ignore[arg-type]  # checked by name
     for one in (made.url, made.direct_url or made.url):
-        try:
-            psycopg.conninfo.conninfo_to_dict(one)
-        except psycopg.ProgrammingError as error:
-            reason = str(error).strip().splitlines()[0]
-            raise InvalidArgument(f"this is no Postgres URL: {reason}; write postgresql://user@host:5432/database") from None
+        _check(one)
     if not _SCHEMA.fullmatch(made.schema):
         raise InvalidArgument(f"schema must be 1 to 50 of a-z, 0-9 and _, not beginning with a digit: {made.schema!r}")
     return replace(made, direct_url=made.direct_url or None)
 
 
+def _check(url: str) -> None:
+    """Raise `InvalidArgument` for what the driver would not understand, without showing what may be a piece of a password."""
+    try:
+        read = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        reason = str(error).strip().splitlines()[0]
+        if "@" in reason or "percent" in reason:
+            raise InvalidArgument(f"this is no Postgres URL: {_ENCODED}") from None
+        if unknown := re.fullmatch(r'invalid URI query parameter: "(.*)"', reason):
+            raise InvalidArgument(_no_option(unknown[1])) from None
+        raise InvalidArgument(f"this is no Postgres URL: {reason}; write postgresql://user@host:5432/database") from None
+    if any("@" in str(read.get(part, ""))[1:] for part in ("host", "port", "dbname")):
+        raise InvalidArgument(f"this is no Postgres URL: {_ENCODED}")
+    if not re.fullmatch(r"[\d,]*", str(read.get("port", ""))):
+        raise InvalidArgument("the port in a Postgres URL must be a number")
+
+
+_ENCODED = "a @ / ? or % in a user or password is written %40 %2F %3F or %25"
 _KINDS = {one.name: one.type for one in fields(Settings)}
 
 
 def _split(url: str) -> tuple[str, dict[str, object]]:
     """The URL as the driver knows it, and the options of ours in its query."""
     if not str(url).startswith(("postgres://", "postgresql://")):
-        raise InvalidArgument(f"a Postgres URL begins with postgresql:// or postgres://: {str(url)[:60]!r}")
-    parts = urlsplit(url)
-    query = parse_qsl(parts.query, keep_blank_values=True)
-    ours = {name: value for name, value in query if name in _KINDS and name not in {"url", "connect_timeout"}}
-    theirs = [(name, value) for name, value in query if name not in ours]
-    return urlunsplit(parts._replace(query=urlencode(theirs))), dict(ours)
+        raise InvalidArgument(
+            f"a Postgres URL begins with postgresql:// or postgres://, not {str(url).partition(':')[0][:20]!r}"
+        )
+    bare, _, query = str(url).partition("?")
+    ours: dict[str, object] = {}
+    theirs = []  # as they stand: libpq reads a plus as a plus
+    for option in query.split("&"):
+        name, _, value = option.partition("=")
+        if name in _KINDS and name != "url":
+            ours[name] = unquote(value)
+        elif "@" in name:
+            raise InvalidArgument(f"this is no Postgres URL: {_ENCODED}")
+        elif option:
+            theirs.append(option)
+    return "?".join([bare, *(["&".join(theirs)] if theirs else [])]), ours
 
 
 def _checked(name: str, value: object) -> object:
     """The option's value in its type, from the text of a URL or from an argument."""
     kind = _KINDS.get(name)
     if kind is None:
-        raise InvalidArgument(f"the Postgres store has no option {name!r}; it has {', '.join(sorted(set(_KINDS) - {'url'}))}")
+        raise InvalidArgument(_no_option(name))
     text = str(value).lower()
     match kind:
         case "bool":
@@ -107,6 +130,10 @@ def _checked(name: str, value: object) -> object:
             raise InvalidArgument(f"the option {name} must be seconds from 0.1 to 3,600, not {value!r}")
         case _:
             return str(value)
+
+
+def _no_option(name: str) -> str:
+    return f"the Postgres store has no option {name!r}, nor has libpq; known are {', '.join(sorted(set(_KINDS) - {'url'}))}"
 
 
 def _conninfo(url: str, of: Settings) -> dict[str, object]:

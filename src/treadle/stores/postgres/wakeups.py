@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.stores.postgres.driver import psycopg
+from treadle.stores.postgres.errors import unreachable
 from treadle.stores.postgres.session import cut
 from treadle.stores.postgres.settings import Settings
 
@@ -118,7 +119,7 @@ class _Ear(threading.Thread):
                         self._listen(connection)
                 except (psycopg.Error, OSError) as error:
                     if self._pause == SHORTEST_PAUSE:
-                        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+                        reason = unreachable(self._settings.place, error)
                         log.info("not listening for wake-ups at the moment, polling goes on: %s", reason)
                 self.tried.set()
                 if not self._ended:

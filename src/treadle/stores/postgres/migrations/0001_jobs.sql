@@ -24,11 +24,10 @@ create table treadle.jobs (
     check ((key is null) = (key_kind is null))
 ) with (
     -- Every job is rewritten twice in its life, so the dead versions must go long before a fifth of the table is dead.
-    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_scale_factor = 0.05,
     autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_insert_scale_factor = 0.1,
-    autovacuum_analyze_scale_factor = 0.05,
-    autovacuum_vacuum_cost_delay = 0
+    autovacuum_analyze_scale_factor = 0.05
 );
 
 -- Claims: the heads of each queue, name and priority by time, so that neither unknown names nor future jobs are in the way.
