@@ -1,0 +1,55 @@
+"""The benchmark runs: at a tiny scale, without peers, so that it cannot rot. No time is asserted."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(tmp_path, *options):
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks", "--peers", "none", "--runs", "1", "--scale", "0.002", "--out", tmp_path, *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def records_of(tmp_path):
+    [lines] = tmp_path.glob("*.jsonl")
+    head, *records = map(json.loads, lines.read_text().splitlines())
+    assert head["machine"]["cores"]
+    assert not [record for record in records if "void" in record], records
+    return records
+
+
+def test_a_tiny_run_measures_and_reports(tmp_path):
+    subjects = "treadle,loop,treadle FULL,bare FULL"
+    done = run(tmp_path, "--stores", "memory,sqlite", "--subjects", subjects, "--what", "bulk,failing,pickup_here")
+    assert done.returncode == 0, done.stderr
+    measured = {(record["store"], record["subject"], record["measure"]): record for record in records_of(tmp_path)}
+    for store, subject in (("memory", "treadle"), ("memory", "loop"), ("sqlite", "treadle FULL"), ("sqlite", "bare FULL")):
+        assert measured[store, subject, "bulk"]["rate"] > 0
+        assert measured[store, subject, "failing"]["settled"]
+        assert measured[store, subject, "pickup_here"]["p50_ms"] > 0
+    [report] = tmp_path.glob("*.md")
+    assert "## Targets" in report.read_text() and "## sqlite" in report.read_text()
+    assert "pickup in one process, p50" in done.stdout
+
+
+def test_drains_over_piles_are_compared_and_drawn(tmp_path):
+    done = run(tmp_path, "--stores", "sqlite", "--subjects", "treadle FULL", "--what", "drain,piles")
+    assert done.returncode == 0, done.stderr
+    measured = {record["measure"] for record in records_of(tmp_path)}
+    assert {"drain", "drain empty", "drain finished", "drain unknown", "drain future"} <= measured
+    [plot] = tmp_path.glob("*.svg")
+    assert "<svg" in plot.read_text()
+    assert "drain with a million finished jobs" in done.stdout
+
+
+def test_an_unknown_word_is_refused(tmp_path):
+    done = run(tmp_path, "--stores", "mysql")
+    assert done.returncode == 2 and "'mysql' is none of" in done.stderr
