@@ -20,12 +20,14 @@ if TYPE_CHECKING:
         SchemaTooNew as SchemaTooNew,
         StoreError as StoreError,
         StoreFull as StoreFull,
+        StoreMoved as StoreMoved,
         StoreUnavailable as StoreUnavailable,
         TreadleError as TreadleError,
         WrongDatabase as WrongDatabase,
     )
     from treadle.core.job import Enqueued as Enqueued, Failure as Failure, Job as Job, State as State
     from treadle.core.policies.retry import Exponential as Exponential, Fixed as Fixed
+    from treadle.core.schedule import Schedule as Schedule
     from treadle.core.signals import GiveUp as GiveUp, Retry as Retry, Snooze as Snooze
     from treadle.core.store import Redriven as Redriven, Stats as Stats
     from treadle.engine.execution import Context as Context
@@ -49,12 +51,14 @@ _HOMES = {
         "SchemaTooNew",
         "StoreError",
         "StoreFull",
+        "StoreMoved",
         "StoreUnavailable",
         "TreadleError",
         "WrongDatabase",
     ),
     "treadle.core.job": ("Enqueued", "Failure", "Job", "State"),
     "treadle.core.policies.retry": ("Exponential", "Fixed"),
+    "treadle.core.schedule": ("Schedule",),
     "treadle.core.signals": ("GiveUp", "Retry", "Snooze"),
     "treadle.core.store": ("Redriven", "Stats"),
     "treadle.engine.execution": ("Context",),

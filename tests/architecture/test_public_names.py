@@ -60,7 +60,7 @@ def test_errors_have_stable_codes_of_their_own():
 
 
 def test_values_are_frozen():
-    for name in ("Job", "Failure", "Enqueued", "Exponential", "Fixed", "Stats", "Pruned", "Redriven", "NewJob"):
+    for name in ("Job", "Failure", "Enqueued", "Exponential", "Fixed", "Stats", "Pruned", "Redriven", "NewJob", "Schedule"):
         value = getattr(treadle, name)
         assert dataclasses.is_dataclass(value)
         assert value.__dataclass_params__.frozen

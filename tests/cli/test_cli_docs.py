@@ -20,7 +20,21 @@ SHARED = SECTIONS["What all commands share"]
 
 
 def options(command: click.Command) -> list[str]:
-    return [name for param in command.params if isinstance(param, click.Option) for name in param.opts]
+    """The options of a command; of a group, those of the commands in it too."""
+    found = [name for param in command.params if isinstance(param, click.Option) for name in param.opts]
+    if isinstance(command, click.Group) and command is not cli:
+        with click.Context(command) as context:
+            for name in command.list_commands(context):
+                below = command.get_command(context, name)
+                assert below is not None
+                found += options(below)
+    return found
+
+
+def below(name: str) -> list[str]:
+    """The names of the commands in a group."""
+    group = command(name)
+    return group.list_commands(click.Context(group)) if isinstance(group, click.Group) else []
 
 
 def command(name: str) -> click.Command:
@@ -36,6 +50,12 @@ def test_every_command_and_option_is_documented(name: str) -> None:
     for option in options(command(name)):
         if option not in options(cli):
             assert re.search(rf"^\| .*`{option}[ `]", section, re.MULTILINE), f"{name} {option} is not documented"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_a_group_is_documented(name: str) -> None:
+    for command in below(name):
+        assert re.search(rf"^\| .*`{command}[ `]", SECTIONS[f"treadle {name}"], re.MULTILINE), f"{name} {command}"
 
 
 def test_every_option_of_all_commands_is_documented() -> None:
@@ -81,7 +101,7 @@ def test_the_examples_print_what_the_page_says(treadle: Run, tmp_path: Path) -> 
         if commands and next_fence == "text":
             assert normal(printed) == normal(expected)
             compared += 1
-    assert compared == 5
+    assert compared == 7
 
 
 def test_the_worker_of_the_page_runs(shop: Shop) -> None:

@@ -23,7 +23,15 @@ from treadle.engine import engine, worker
 from treadle.engine.abort import Aborted
 from treadle.engine.claimer import SPARE_THREADS
 from treadle.engine.outage import Outage
+from treadle.engine.schedules import Schedules
+from treadle.stores import POSTGRES, REDIS
+from treadle.stores.postgres import PostgresStore
+from treadle.stores.postgres.settings import Settings
+from treadle.stores.redis import RedisStore
+from treadle.stores.redis.adapter import PREFIX
+from treadle.stores.redis.url import address
 from treadle.tasks.blocking import SyncTasks
+from treadle.tasks.blocking_schedules import SyncSchedules
 from treadle.tasks.options import EnqueueOptions
 from treadle.testing import contract, library
 
@@ -102,7 +110,7 @@ def shown(default: Any) -> str:
 API = sections(page("reference/api.md"))
 OWNERS = {"Tasks": Tasks, "Handler": treadle.Handler, "Context": treadle.Context}
 PREFIXES = {"Tasks": "tasks", "Handler": "handler", "Context": "ctx"}
-VALUES = ["Enqueued", "Redriven", "Pruned", "Stats"]
+VALUES = ["Enqueued", "Redriven", "Pruned", "Stats", "Schedule"]
 CALLED = ["Tasks", "Retry", "Snooze", "GiveUp", "Exponential", "Fixed", "NewJob", "Cron", "open_store"]
 
 
@@ -114,7 +122,7 @@ def test_every_public_name_is_documented() -> None:
 
 
 def test_no_section_is_about_a_name_that_is_not_public() -> None:
-    assert [name for name in API if name not in treadle.__all__ and name != "tasks.sync"] == []
+    assert [name for name in API if name not in treadle.__all__ and name not in ("tasks.sync", "tasks.schedules")] == []
 
 
 @pytest.mark.parametrize("owner", OWNERS)
@@ -167,6 +175,17 @@ def test_the_blocking_twins_are_all_there_and_take_what_the_async_ones_take() ->
     for name, method in methods(SyncTasks).items():
         if "options" not in inspect.signature(method).parameters:
             assert signature(name, method) == signature(name, getattr(Tasks, name)).removeprefix("await "), name
+
+
+def test_every_operation_on_schedules_is_documented_and_has_a_blocking_twin() -> None:
+    async_only, of_faces = {"iterate"}, {"put", "create"}
+    assert set(methods(Schedules)) - of_faces - async_only == set(methods(SyncSchedules))
+    documented = [*methods(SyncSchedules), *async_only]
+    assert {name.removeprefix("await ").partition("(")[0] for name in first_names(API["tasks.schedules"])} == set(documented)
+    for name in documented:
+        assert f"`{signature(name, getattr(Schedules, name))}`" in API["tasks.schedules"]
+    for name, method in methods(SyncSchedules).items():
+        assert signature(name, method) == signature(name, getattr(Schedules, name)).removeprefix("await ")
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -228,8 +247,9 @@ def test_every_environment_variable_is_documented() -> None:
     read = set()
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("os.environ.get", "os.getenv"):
-                read.add(ast.literal_eval(node.args[0]))
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("os.environ.get", "os.getenv", "_named_by"):
+                if isinstance(node.args[0], ast.Constant):  # else whoever calls that function names it
+                    read.add(node.args[0].value)
             elif isinstance(node, ast.Subscript) and ast.unparse(node.value) == "os.environ":
                 read.add(ast.literal_eval(node.slice))
     assert set(first_names(SETTINGS["Environment variables"])) == read
@@ -264,7 +284,7 @@ def test_every_log_message_is_documented_with_its_level() -> None:
         for file in (SOURCE / layer).rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text())):
                 call = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-                level = re.fullmatch(r"(?:self\._)?logger\.(info|warning|error|exception)", call)
+                level = re.fullmatch(r"(?:self\._|_)?log(?:ger)?\.(info|warning|error|exception)", call)
                 if level and isinstance(node, ast.Call):
                     text = re.sub(r"%[.\d]*[a-z]", "…", ast.literal_eval(node.args[0]))
                     logged[text] = level[1].replace("exception", "error")
@@ -305,6 +325,10 @@ def test_the_limits_are_those_of_the_code() -> None:
 STORES = sections(page("reference/stores.md"))
 
 
+# What names each store; nothing is opened by it.
+URLS = {"memory:": "memory:", "sqlite:": "sqlite:x", "postgres:": "postgres://h/d", "redis:": "redis://h"}
+
+
 @pytest.mark.parametrize("url", ["sqlite:x.db"])
 def test_every_option_of_a_store_url_is_documented(url: str) -> None:
     with pytest.raises(InvalidArgument) as refused:
@@ -319,15 +343,43 @@ def test_every_option_of_a_store_url_is_documented(url: str) -> None:
         assert documented[option] == str(refused.value).partition("must be one of ")[2].split(", ")
 
 
+def options_of(store: str) -> dict[str, tuple[str, str]]:
+    """The default and the values of each option, as the page has them."""
+    table = [cells for cells in rows(STORES[store].partition("\n### ")[0]) if len(cells) == 4]
+    return {cells[0].strip("`"): (cells[1].strip("`"), cells[2]) for cells in table}
+
+
+def test_every_option_of_a_postgres_url_is_documented_with_its_default() -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        open_store(f"{URLS['postgres:']}?no-such-option=1")
+    documented = options_of("postgres:")
+    assert {*documented} == {*str(refused.value).partition("known are ")[2].split(", ")}
+    for field in dataclasses.fields(Settings):
+        if field.name != "url":
+            default, _ = documented[field.name]
+            seconds = f"{field.default:g} s" if field.type == "float" else None
+            assert default == (seconds or {"None": "none"}.get(str(field.default), str(field.default).lower())), field.name
+    assert {*documented} == {*inspect.signature(PostgresStore).parameters} - {"url"}
+
+
+def test_every_option_of_a_redis_url_is_documented_with_its_default() -> None:
+    documented = options_of("redis:")
+    given = address(f"{URLS['redis:']}?{'&'.join(f'{name}=7' for name in documented if name != 'cluster')}&cluster=true")
+    assert given.url == URLS["redis:"], "the store takes them all, and the driver none"
+    assert (given.prefix, given.cluster, given.timeout) == ("7", True, 7.0)
+    parameters = inspect.signature(RedisStore).parameters
+    defaults = {"prefix": PREFIX, "cluster": "false", "timeout": f"{parameters['timeout'].default:g} s"}
+    assert {name: default for name, (default, _) in documented.items()} == defaults
+    assert {*parameters} - {"url"} - {*documented} == {"patience"}
+    assert "`patience`" in STORES["redis:"]
+
+
 def test_every_store_that_can_be_opened_has_a_section() -> None:
-    available = []
-    for scheme in ("memory:", "sqlite:", "postgres:", "redis:"):
-        try:
-            open_store(scheme if scheme == "memory:" else f"{scheme}x")
-        except InvalidArgument:
-            continue
-        available.append(scheme)
-    assert [name for name in STORES if name.endswith(":")] == available
+    for url in URLS.values():
+        open_store(url)
+    assert [name for name in STORES if name.endswith(":")] == [*URLS]
+    for scheme in (*POSTGRES, *REDIS):
+        assert re.search(rf"`{re.escape(scheme)}:", page("reference/stores.md")), scheme
 
 
 # -- testing.md
@@ -346,8 +398,9 @@ def test_the_testing_kit_is_documented() -> None:
             assert called in documented, f"{name}.{called}"
         calls = {one.partition("(")[0] for one in documented if "(" in one}
         assert calls == {*methods(kit)}
-    for name in ("store_contract", "tasks_contract"):
-        assert f"`{signature(name, getattr(treadle.testing, name))}`" in TESTING[name]
+    for name in ("store_contract", "tasks_contract", "run_handler", "assert_enqueued", "refute_enqueued"):
+        called = signature(name, getattr(treadle.testing, name)).removeprefix("await ")
+        assert f"`{called}`" in TESTING[name]
 
 
 def test_every_group_of_the_contracts_is_documented() -> None:
@@ -365,7 +418,14 @@ def test_every_command_and_its_options_are_documented(name: str) -> None:
     assert f"## treadle {name}" in text
     found = cli.get_command(click.Context(cli), name)
     assert found
-    for parameter in found.params:
+    parameters = list(found.params)
+    if isinstance(found, click.Group):
+        for below in found.list_commands(click.Context(found)):
+            assert f"| `{below}" in text, below
+            command = found.get_command(click.Context(found), below)
+            assert command
+            parameters += command.params
+    for parameter in parameters:
         if isinstance(parameter, click.Option):
             assert all(f"`{option}" in text for option in parameter.opts), parameter.opts
 

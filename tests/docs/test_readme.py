@@ -1,9 +1,10 @@
 """The documentation is held to its word: programs run, commands exist, links lead somewhere.
 
 A block fenced `python` is a program of its own and is run as it stands, warnings being errors, in an empty folder.
-Fenced `python continued` it goes on with the program above it; fenced `python fragment` it cannot run, and what it imports
-from treadle must exist. Commands stand in blocks fenced `bash`. `text`, `json`, `toml`, `ini`, `sql` and `http` are shown
-and not checked. Any other fence is an error.
+Fenced `python postgres` it finds an empty database in DATABASE_URL, fenced `python redis` an empty store in REDIS_URL, both
+on servers of the tests' own. Fenced `python continued` it goes on with the program above it; fenced `python fragment` it
+cannot run, and what it imports from treadle must exist. Commands stand in blocks fenced `bash`. `text`, `json`, `toml`,
+`ini`, `sql` and `http` are shown and not checked. Any other fence is an error.
 """
 
 import ast
@@ -21,12 +22,14 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import pytest
+from tests.servers import postgres, valkey
 
 from treadle import Tasks
 from treadle.cli.main import cli
@@ -35,6 +38,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 SHOWN = {"text", "json", "toml", "ini", "sql", "http"}
 PROGRAMS = {"cd", "cp", "curl", "docker", "export", "git", "kill", "python", "python3", "rm", "uvicorn"}
+# How a program may be fenced, and the variable that names a server to it. Those of the caller are never used.
+SERVERS = {"python": None, "python postgres": "DATABASE_URL", "python redis": "REDIS_URL"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
@@ -69,16 +74,16 @@ BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 README = [block for block in BLOCKS if block.page == ROOT / "README.md"]
 
 
-def programs() -> list[tuple[str, str]]:
-    """The programs, each with the blocks that go on with it."""
+def programs() -> list[tuple[str, str, str]]:
+    """The programs, each with its place, its fence, and the blocks that go on with it."""
     found: list[tuple[Block, str]] = []
     for block in BLOCKS:
-        if block.fence == "python":
+        if block.fence in SERVERS:
             found.append((block, block.text))
         elif block.fence == "python continued":
             assert found and found[-1][0].page == block.page, f"{block.place}: there is no program above to go on with"
             found[-1] = (found[-1][0], found[-1][1] + block.text)
-    return [(block.place, text) for block, text in found]
+    return [(block.place, block.fence, text) for block, text in found]
 
 
 def commands() -> list[tuple[str, list[str]]]:
@@ -100,18 +105,36 @@ def commands() -> list[tuple[str, list[str]]]:
 SLOW = re.compile(r"^Executing <.*> took [\d.]+ seconds\n", re.MULTILINE)
 
 
-def run(program: str | Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "TREADLE_STORE"}
+def run(program: str | Path, folder: Path, *options: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("TREADLE_STORE", "DATABASE_URL", "REDIS_URL")}
+    environment = kept | variables
     command = [sys.executable, "-X", "dev", "-W", "error", *options, str(program)]
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
     ended.stderr = SLOW.sub("", ended.stderr)
     return ended
 
 
-@pytest.mark.parametrize(("place", "program"), programs(), ids=[place for place, _ in programs()])
-def test_a_program_in_the_docs_runs_as_it_stands(place: str, program: str, tmp_path: Path) -> None:
+@contextmanager
+def served(fence: str) -> Iterator[dict[str, str]]:
+    """The variable that names a server to a program, if its fence asks for one: a database, or a prefix, of its own."""
+    match SERVERS[fence]:
+        case "DATABASE_URL" as variable:
+            server = postgres.shared_server()
+            database = server.fresh_database()
+            yield {variable: server.url_of(database)}
+            server.drop_database(database)
+        case "REDIS_URL" as variable:
+            server = valkey.shared()
+            yield {variable: f"{server.url}?prefix={server.fresh_prefix()}"}
+        case _:
+            yield {}
+
+
+@pytest.mark.parametrize(("place", "fence", "program"), programs(), ids=[place for place, *_ in programs()])
+def test_a_program_in_the_docs_runs_as_it_stands(place: str, fence: str, program: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(program)
-    ended = run("program.py", tmp_path)
+    with served(fence) as variables:
+        ended = run("program.py", tmp_path, **variables)
     assert ended.returncode == 0, f"{place} does not run:\n{ended.stderr}"
     # A failed attempt is logged with its traceback, and some programs fail on purpose; nothing else may go wrong beside it.
     for fault in ("Warning", "Exception ignored", "never retrieved", "was destroyed", "was never awaited"):
@@ -119,7 +142,7 @@ def test_a_program_in_the_docs_runs_as_it_stands(place: str, program: str, tmp_p
 
 
 def test_every_fence_says_what_it_is() -> None:
-    known = {"python", "python continued", "python fragment", "bash", *SHOWN}
+    known = {*SERVERS, "python continued", "python fragment", "bash", *SHOWN}
     assert [f"{block.place}: ```{block.fence}" for block in BLOCKS if block.fence not in known] == []
 
 
@@ -160,7 +183,7 @@ def extras(words: list[str]) -> set[str]:
 def treadle_command(words: list[str]) -> bool:
     """Whether the subcommands and the options exist."""
     command: click.Command = cli
-    context = click.Context(command)
+    context = click.Context(command, help_option_names=["-h", "--help"])  # click keeps the option that it makes first
     parameters: dict[str, click.Parameter] = {}
     words = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
     while words:

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.servers import postgres, valkey
 
 PAGE = (Path(__file__).parents[2] / "docs/start/library.md").read_text()
 BLOCKS = re.findall(r"^```([^\n]*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-STORE = "sqlite:data/jobs.db"
 pause = threading.Event()
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -27,6 +27,7 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.environment = {name: value for name, value in os.environ.items() if name != "TREADLE_STORE"}
+        self.store = "sqlite:data/jobs.db"
         self.worker: subprocess.Popen[bytes] | None = None
         self.output = folder / "worker.log"
 
@@ -34,7 +35,7 @@ class Reader:
         return self._run(sys.executable, *arguments)
 
     def treadle(self, *arguments: str) -> str:
-        return self._run(sys.executable, "-m", "treadle.cli.main", *arguments, "--store", STORE)
+        return self._run(sys.executable, "-m", "treadle.cli.main", *arguments, "--store", self.store)
 
     def _run(self, *command: str) -> str:
         ended = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=30)
@@ -64,7 +65,7 @@ class Reader:
 
 
 def test_the_ten_minutes_go_as_told(tmp_path: Path) -> None:
-    first, interval, _ = [text for fence, text in BLOCKS if fence.startswith("python")]
+    first, interval, _, changed = [text for fence, text in BLOCKS if fence.startswith("python")]
     jobs, reader = tmp_path / "jobs.py", Reader(tmp_path)
     jobs.write_text(first)
     try:
@@ -91,5 +92,21 @@ def test_the_ten_minutes_go_as_told(tmp_path: Path) -> None:
         reader.until(lambda: re.search(r"^\d+ done, \d dead$", reader.output.read_text(), re.MULTILINE))
         assert "pending  count-jobs" in reader.treadle("list")
         reader.ctrl_c()
+
+        new, old = changed.rstrip().split("  # was: ")
+        assert f"tasks = {old}\n" in jobs.read_text()
+        server = postgres.shared_server()
+        redis_url = f"{valkey.shared().url}?prefix={valkey.shared().fresh_prefix()}"
+        reader.environment |= {"DATABASE_URL": server.url_of(server.fresh_database()), "REDIS_URL": redis_url}
+        for reader.store in ("postgres:", "redis:"):
+            jobs.write_text(jobs.read_text().replace(f"tasks = {old}", new))
+            reader.output.unlink()
+            if reader.store == "postgres:":
+                assert reader.treadle("migrate").startswith("Applied 0001")
+            assert reader.python("jobs.py", "ada@example.com").startswith("stored ")
+            reader.work()
+            reader.until(lambda: "writing to ada@example.com" in reader.output.read_text())
+            reader.ctrl_c()
+            old, new = new.removeprefix("tasks = "), 'tasks = Tasks("redis:")'
     finally:
         reader.close()

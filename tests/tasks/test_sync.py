@@ -127,3 +127,25 @@ def test_async_and_blocking_callers_share_one_store(url):
 
     assert asyncio.run(main()) == [1, 2]
     tasks.sync.close()
+
+
+def test_schedules_have_blocking_twins(url):
+    clock = ManualClock()
+    tasks = Tasks(url, clock=clock)
+    tasks.handle("job", lambda payload: None)
+    tasks.cron("nightly", "0 3 * * *", "job", tz="Europe/Berlin")
+    assert tasks.sync.drain() == 0
+    schedules = tasks.sync.schedules
+    assert [one.name for one in schedules.list()] == [one.name for one in schedules.list("night")] == ["nightly"]
+    assert schedules.list("x") == []
+    assert schedules.pause("nightly").paused
+    assert not schedules.resume("nightly").paused
+    assert schedules.run_now("nightly").job.schedule == "cron:nightly"
+    with pytest.raises(Conflict, match="still pending"):
+        schedules.run_now("nightly")
+    assert tasks.sync.drain() == 1
+    assert schedules.get("nightly").last_at == clock.now()
+    schedules.delete("nightly")
+    with pytest.raises(NotFound, match="no schedule 'nightly'"):
+        schedules.get("nightly")
+    tasks.sync.close()

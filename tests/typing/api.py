@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, assert_type
 
-from treadle import Context, Enqueued, Exponential, Handler, Job, NewJob, Tasks
+from treadle import Context, Enqueued, Exponential, Handler, Job, NewJob, Schedule, Tasks
 
 tasks = Tasks("memory:", retry=Exponential(1, 900, jitter=0.1), queues=["mails"])
 
@@ -36,6 +36,9 @@ async def use() -> None:
     assert_type(await tasks.list(states=["done"]), list[Job])
     assert_type(tasks.sync.enqueue("mail"), Enqueued)
     assert_type(tasks.sync.list(), list[Job])
+    assert_type(await tasks.schedules.list(), list[Schedule])
+    assert_type(await tasks.schedules.run_now("nightly"), Enqueued)
+    assert_type(tasks.sync.schedules.get("nightly"), Schedule)
 
 
 async def plain(payload: Any) -> None: ...

@@ -45,6 +45,7 @@ def test_a_batch_is_bounded_by_number_and_by_load():
 
     async def write(items):
         batches.append(items)
+        await asyncio.sleep(0)
         return items
 
     async def main():
@@ -52,23 +53,30 @@ def test_a_batch_is_bounded_by_number_and_by_load():
         await asyncio.gather(*(gatherer.add(item) for item in (1, 2, 3, 4, 99, 500, 7)))
 
     asyncio.run(main())
-    assert batches == [[1, 2, 3], [4], [99], [500], [7]]
+    assert batches == [[1], [2, 3, 4], [99], [500], [7]]
 
 
 def test_an_error_of_a_write_reaches_each_of_its_callers_and_no_other():
+    gate = asyncio.Event()
+
     async def write(items):
-        if 1 in items:
+        if items == [1]:
+            await gate.wait()
+        if 2 in items:
             raise StoreUnavailable("away")
         return items
 
     async def main():
         gatherer = Gatherer(write, lambda item: 1, limit=2, load=1000)
-        return await asyncio.gather(*(gatherer.add(item) for item in (1, 2, 3)), return_exceptions=True)
+        calls = [asyncio.create_task(gatherer.add(item)) for item in (1, 2, 3, 4)]
+        await asyncio.sleep(0)
+        gate.set()
+        return await asyncio.gather(*calls, return_exceptions=True)
 
-    first, second, third = asyncio.run(main())
-    assert isinstance(first, StoreUnavailable)
+    first, second, third, fourth = asyncio.run(main())
+    assert (first, fourth) == (1, 4)
     assert isinstance(second, StoreUnavailable)
-    assert third == 3
+    assert isinstance(third, StoreUnavailable)
 
 
 def test_a_caller_that_goes_away_harms_nobody():

@@ -76,3 +76,9 @@ class SchemaTooNew(StoreError):
     """The store was migrated by a newer treadle than this one: upgrade this process (S4)."""
 
     code = "schema_too_new"
+
+
+class StoreMoved(StoreError):
+    """What the store held was moved to another one, or is on its way there: use that one; the message names it (S13)."""
+
+    code = "store_moved"

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from treadle.core.job import Job
 from treadle.core.outcome import Dead, Outcome, Released, RetryAfter
+from treadle.core.policies.limits import checked_delay
 from treadle.core.policies.retry import Random, RetryPolicy
 from treadle.core.policies.stopping import counts
 from treadle.core.signals import GiveUp, Retry, Snooze
@@ -40,10 +41,10 @@ def on_failure(job: Job, policy: RetryPolicy, error: BaseException, random: Rand
 
 
 def on_failed_attempt(job: Job, policy: RetryPolicy, error: str, random: Random) -> Outcome:
-    """What an attempt that failed with this error text becomes."""
+    """What an attempt that failed with this error text becomes. Raises `InvalidArgument` for a policy's delay that is none."""
     if attempts_used_up(job):
         return Dead(error)
-    return RetryAfter(policy.delay(job.attempts, random), error)
+    return RetryAfter(checked_delay(policy.delay(job.attempts, random), "the retry delay"), error)
 
 
 def on_expired(job: Job) -> Outcome:
@@ -64,7 +65,7 @@ def error_text(error: BaseException) -> str:
     name = type(error).__name__
     try:
         message = str(error)
-    except Exception:
+    except BaseException:  # it is the handler's own code, which may raise anything (E13)
         message = ""
     return clipped_error(f"{name}: {message}" if message else name)
 

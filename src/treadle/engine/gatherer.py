@@ -22,21 +22,35 @@ class Gatherer(Generic[Item, Answer]):
         self._limit = limit
         self._load = load
         self._waiting: deque[tuple[Item, asyncio.Future[Answer]]] = deque()
+        self._writing = False
         self._task: asyncio.Task[None] | None = None
 
     async def add(self, item: Item) -> Answer:
         """Have the item written; answers what `write` answered for it, or raises what it raised."""
         loop = asyncio.get_running_loop()
+        if not self._writing:
+            # A lone caller writes by itself, without a task's turn of the loop; who comes meanwhile is gathered.
+            self._writing = True
+            try:
+                return (await self._write([item]))[0]
+            finally:
+                self._writing = False
+                self._go_on(loop)
         answer: asyncio.Future[Answer] = loop.create_future()
         self._waiting.append((item, answer))
-        if self._task is None:
-            self._task = loop.create_task(self._run())
         return await answer
+
+    def _go_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._waiting and not loop.is_closed():
+            self._writing = True
+            self._task = loop.create_task(self._run())
 
     async def _run(self) -> None:
         try:
             while self._waiting:
                 batch = self._next_batch()
+                if not batch:
+                    return
                 try:
                     answers = await self._write([item for item, _ in batch])
                 except Exception as error:
@@ -49,6 +63,7 @@ class Gatherer(Generic[Item, Answer]):
                             answer.set_result(result)
         finally:
             self._task = None
+            self._writing = False
             for _, answer in self._waiting:  # only after a cancellation, as at the end of the loop
                 answer.cancel()
             self._waiting.clear()
@@ -57,6 +72,9 @@ class Gatherer(Generic[Item, Answer]):
         batch: list[tuple[Item, asyncio.Future[Answer]]] = []
         load = 0
         while self._waiting and len(batch) < self._limit:
+            if self._waiting[0][1].done():
+                self._waiting.popleft()  # its caller was cancelled before any write of it began
+                continue
             load += self._weight(self._waiting[0][0])
             if batch and load > self._load:
                 break

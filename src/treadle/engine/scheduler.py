@@ -66,14 +66,19 @@ class Scheduler(Service):
         """What to fire, and what to compute anew, since the clock has been set back from beyond its last firing."""
         firings: list[Firing] = []
         rewound: list[Schedule] = []
+        coming: dict[tuple[str, str, bool], datetime | None] = {}  # many schedules have the same times
         for schedule in due.schedules:
             if schedule.next_at is None or schedule.next_at > due.now:
                 rewound.append(schedule)
                 continue
+            times = (schedule.expression, schedule.tz, schedule.seconds)
             try:
-                firings.append(Firing(schedule, next_after(schedule, due.now), schedule.firing(self._new_id())))
+                if times not in coming:
+                    coming[times] = next_after(schedule, due.now)
             except InvalidArgument as error:
                 self._tell_unreadable(schedule, error)
+            else:
+                firings.append(Firing(schedule, coming[times], schedule.firing(self._new_id())))
         return firings, rewound
 
     def _tell_unreadable(self, schedule: Schedule, error: InvalidArgument) -> None:

@@ -11,11 +11,13 @@ from treadle.engine.alarm import Alarm
 from treadle.engine.clock import EngineClock
 from treadle.engine.outage import Outage
 
+PATIENCE = 5.0
+
 
 class Service(ABC):
     """A duty repeated every `interval` seconds, and whenever an injected clock is moved.
 
-    `stop` waits for the round under way; it is safe twice, and before `start`.
+    `stop` waits for the round under way, at most `PATIENCE` seconds; it is safe twice, and before `start`.
     """
 
     def __init__(self, interval: float, clock: EngineClock, logger: logging.Logger) -> None:
@@ -48,6 +50,8 @@ class Service(ABC):
         if task is not None:
             self._stopping = True
             self.wake()
+            await asyncio.wait({task}, timeout=PATIENCE)
+            task.cancel()  # a store that never answers must not hold up the stop
             await asyncio.gather(task, return_exceptions=True)
 
     async def _rounds(self, alarm: Alarm) -> None:

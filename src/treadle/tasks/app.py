@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cached_property
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
@@ -103,11 +102,12 @@ class Tasks(Registration, Inspection):
         self._engines: dict[asyncio.AbstractEventLoop, Engine] = {}
         self._started = False
         self._operations = Operations(self.store, self._clock)
+        self._sync = SyncTasks(self)
 
-    @cached_property
+    @property
     def sync(self) -> SyncTasks:
         """Blocking twins, for scripts, Flask, Django, and plain handlers."""
-        return SyncTasks(self)
+        return self._sync
 
     @property
     def settings(self) -> Settings:
@@ -240,8 +240,9 @@ class Tasks(Registration, Inspection):
 
     async def start(self) -> None:
         """Claim and run jobs in the background of the running event loop; safe twice (E25)."""
-        await self._engine().start()
-        self._started = True
+        engine = self._engine()
+        await engine.start()
+        self._started = engine.started
 
     async def stop(self, grace: Seconds | None = None) -> None:
         """Claim nothing more, let running jobs finish within `grace` seconds, and give back the rest (E24)."""
@@ -277,7 +278,9 @@ class Tasks(Registration, Inspection):
         loop = asyncio.get_running_loop()
         engine = self._engines.get(loop)
         if engine is None:
-            self._engines = {other: one for other, one in self._engines.items() if not other.is_closed()}
+            for other in [*self._engines]:  # in single steps, since other threads have loops of their own
+                if other.is_closed():
+                    self._engines.pop(other, None)
             engine = Engine(
                 self.store,
                 self._registry,

@@ -121,8 +121,12 @@ def shape_of(function: Callable[..., Any], handler: str) -> Shape:
     takes_context = len(required) == 2 or (len(positional) > 1 and positional[1].name in ("ctx", "context"))
     codec = codec_for(_annotation(function, positional[0]), handler) if positional else None
     called = function if not isinstance(function, functools.partial) else function.func
-    is_async = inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(getattr(called, "__call__", None))  # noqa: B004  the method, to see whether it is async
-    return Shape(is_async, takes_context, codec)
+    if isinstance(called, type):
+        raise InvalidArgument(f"handler {handler!r} must be a function or an object, not the class {called.__name__} itself")
+    run = called if inspect.isroutine(called) else type(called).__call__
+    if inspect.isgeneratorfunction(run) or inspect.isasyncgenfunction(run):
+        raise InvalidArgument(f"handler {handler!r} must not contain yield: nothing of a generator runs by calling it")
+    return Shape(inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(run), takes_context, codec)
 
 
 def _annotation(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:

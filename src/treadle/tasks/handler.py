@@ -6,7 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack
 
+from treadle.core.errors import InvalidArgument
 from treadle.core.job import Enqueued
+from treadle.core.transitions import clipped_error
 from treadle.tasks.codec import Codec
 from treadle.tasks.options import EnqueueOptions
 
@@ -46,4 +48,11 @@ class Handler(Generic[Payload, Rest, Result]):
         return self._tasks.sync.enqueue(self.name, self._encoded(payload), **options)
 
     def _encoded(self, payload: Payload) -> Any:
-        return payload if self._codec is None else self._codec.encode(payload)
+        if self._codec is None:
+            return payload
+        try:
+            return self._codec.encode(payload)
+        except Exception as error:  # whatever the library of the annotated type raises
+            raise InvalidArgument(
+                f"the payload of {self.name!r} cannot be turned into JSON: {clipped_error(str(error))}"
+            ) from None

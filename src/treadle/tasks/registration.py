@@ -52,6 +52,7 @@ class Registration:
         queue: str | None = None,
     ) -> Callable[[Callable[Concatenate[Payload, Rest], Result]], Handler[Payload, Rest, Result]]:
         """Register the decorated function, `async def` or plain `def`, for jobs of that name (E11)."""
+        checked_name(name)  # here already: `@tasks.handler` without its parentheses would register nothing
 
         def register(function: Callable[Concatenate[Payload, Rest], Result]) -> Handler[Payload, Rest, Result]:
             return self.handle(name, function, max_attempts=max_attempts, timeout=timeout, retry=retry, queue=queue)

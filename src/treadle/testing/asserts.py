@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Any, Final
 
 from treadle.core.errors import InvalidArgument
-from treadle.core.job import UNFINISHED, Job, State
+from treadle.core.job import Job, State
 from treadle.core.payload import decode, encode
 from treadle.tasks.app import Tasks
 
 SHOWN = 5
+UNFINISHED_STATES = (State.PENDING, State.RUNNING)
 
 
 class _Anything:
@@ -31,7 +32,7 @@ async def assert_enqueued(
     payload: object = ANY,
     *,
     count: int | None = None,
-    states: Sequence[State | str] = tuple(UNFINISHED),
+    states: Sequence[State | str] = UNFINISHED_STATES,
     **fields: object,
 ) -> Job:
     """The newest stored job of that name, payload and fields; fails with what there is instead.
@@ -52,7 +53,7 @@ async def assert_enqueued(
 
 
 async def refute_enqueued(
-    tasks: Tasks, name: str, payload: object = ANY, *, states: Sequence[State | str] = tuple(UNFINISHED), **fields: object
+    tasks: Tasks, name: str, payload: object = ANY, *, states: Sequence[State | str] = UNFINISHED_STATES, **fields: object
 ) -> None:
     """Fail where such a job is stored; the arguments are those of `assert_enqueued`."""
     __tracebackhide__ = True

@@ -71,8 +71,9 @@ class Computed:
 
 def retry_policy(value: RetryPolicy | Callable[[int], float | timedelta]) -> RetryPolicy:
     """The policy that `retry=` means: a policy value, or a callable of the attempt number."""
-    if hasattr(value, "delay"):
-        return value
-    if callable(value):
-        return Computed(value)
+    if not isinstance(value, type):
+        if hasattr(value, "delay"):
+            return value
+        if callable(value):
+            return Computed(value)
     raise InvalidArgument(f"retry must be a policy such as Exponential(1, 900), or a function of the attempt, not {value!r}")

@@ -25,16 +25,18 @@ from treadle.core.store import (
     Redriven,
     Stats,
 )
+from treadle.core.transfer import Mark, checked_fence
 from treadle.stores.memory import claiming, ending, selection, upkeep
 from treadle.stores.memory.documents import DocumentShelf
 from treadle.stores.memory.ledger import Ledger
 from treadle.stores.memory.schedules import ScheduleShelf
+from treadle.stores.memory.transfer import MemoryTransfer
 from treadle.stores.memory.wakeups import Wakers
 
 _DUPLICATES_SHOWN = 10
 
 
-class MemoryStore:
+class MemoryStore(MemoryTransfer):
     """Jobs in this process and for its life. Any thread and event loop may use it; nothing in it ever waits.
 
     Each operation is one step under one lock, and reads the clock inside it (S9).
@@ -46,12 +48,14 @@ class MemoryStore:
         self._documents = DocumentShelf()
         self._schedules = ScheduleShelf()
         self._wakers = Wakers()
+        self._mark: Mark | None = None
 
     # --- moving jobs
 
     async def enqueue(self, jobs: Sequence[NewJob], *, now: datetime | None = None) -> list[Enqueued]:
         """Store the jobs; see `JobStore.enqueue` (E4, E6, E7, E9)."""
         with self._lock:
+            checked_fence(self._mark)
             answers = self._ledger.insert(jobs, _at(now))
         self._wakers.wake(self._ledger.lanes.arrivals)
         return answers
@@ -61,6 +65,7 @@ class MemoryStore:
     ) -> Claimed:
         """Take due jobs; see `JobStore.claim` (E3, E28)."""
         with self._lock:
+            checked_fence(self._mark)
             return claiming.claim(self._ledger, token, demands, worker, lease, _at(now))
 
     async def held(self, tokens: Sequence[str]) -> list[tuple[Claim, Job]]:
@@ -98,6 +103,7 @@ class MemoryStore:
     ) -> Redriven:
         """Send dead letters round again; see `JobStore.redrive` (E17)."""
         with self._lock:
+            checked_fence(self._mark)
             redriven = upkeep.redrive(self._ledger, which, policy, limit, _at(now))
         self._wakers.wake(self._ledger.lanes.arrivals)
         return redriven
@@ -105,6 +111,7 @@ class MemoryStore:
     async def run_now(self, which: JobFilter, *, now: datetime | None = None) -> int:
         """Make pending jobs due now; see `JobStore.run_now` (E2)."""
         with self._lock:
+            checked_fence(self._mark)
             number = upkeep.run_now(self._ledger, which, _at(now))
         self._wakers.wake(self._ledger.lanes.arrivals)
         return number
@@ -112,6 +119,7 @@ class MemoryStore:
     async def delete(self, which: JobFilter, *, limit: int | None = None, now: datetime | None = None) -> int:
         """Delete jobs that do not run; see `JobStore.delete` (E2, E29)."""
         with self._lock:
+            checked_fence(self._mark)
             return upkeep.delete(self._ledger, which, limit, _at(now))
 
     # --- intervals
@@ -119,6 +127,7 @@ class MemoryStore:
     async def ensure(self, intervals: Sequence[tuple[Interval, str]], *, now: datetime | None = None) -> list[Enqueued | None]:
         """Remember intervals and put their copies back; see `IntervalStore.ensure` (T1 to T4)."""
         with self._lock:
+            checked_fence(self._mark)
             at = _at(now)
             answers = [self._ledger.ensure(interval, job_id, at) for interval, job_id in intervals]
         self._wakers.wake(self._ledger.lanes.arrivals)
@@ -135,6 +144,7 @@ class MemoryStore:
     async def put_schedule(self, schedule: Schedule, *, expect: int | None = None) -> Schedule | None:
         """Store the schedule if the revision `expect` is there; see `ScheduleStore.put_schedule` (T9)."""
         with self._lock:
+            checked_fence(self._mark)
             return self._schedules.put(schedule, expect)
 
     async def get_schedule(self, name: str) -> Schedule | None:
@@ -150,6 +160,7 @@ class MemoryStore:
     async def delete_schedule(self, name: str) -> bool:
         """Delete the schedule; its jobs stay (T14)."""
         with self._lock:
+            checked_fence(self._mark)
             return self._schedules.delete(name)
 
     async def due_schedules(self, limit: int, *, now: datetime | None = None) -> DueSchedules:
@@ -160,6 +171,7 @@ class MemoryStore:
     async def fire(self, firings: Sequence[Firing], *, now: datetime | None = None) -> list[Enqueued | None]:
         """Advance each schedule and enqueue its job; see `ScheduleStore.fire` (T11, T12)."""
         with self._lock:
+            checked_fence(self._mark)
             answers = self._schedules.fire(self._ledger, firings, _at(now))
         self._wakers.wake(self._ledger.lanes.arrivals)
         return [*answers]
@@ -227,6 +239,7 @@ class MemoryStore:
     ) -> Document | None:
         """Write the value, by compare-and-set where `expect` is given (S12). Raises `InvalidArgument` if it is not JSON."""
         with self._lock:
+            checked_fence(self._mark)
             return self._documents.put(namespace, key, value, expect, expires_in, _at(now))
 
     async def delete_document(
@@ -234,6 +247,7 @@ class MemoryStore:
     ) -> bool:
         """Delete the document; whether it was there (S12)."""
         with self._lock:
+            checked_fence(self._mark)
             return self._documents.delete(namespace, key, expect, _at(now))
 
     async def list_documents(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +10,7 @@ from heapq import heapify, heappop, heappush
 
 from treadle.core.payload import JSON, decode, encode
 from treadle.core.store import Document
+from treadle.core.transfer import KeptDocument
 from treadle.stores.memory.moments import later
 
 SLACK = 64
@@ -55,12 +57,7 @@ class DocumentShelf:
         self._drop(namespace, key)
         expires_at = None if expires_in is None else later(now, expires_in)
         kept = _Kept(text, revision + 1, expires_at)
-        self._kept.setdefault(namespace, {})[key] = kept
-        insort(self._keys.setdefault(namespace, []), key)
-        if expires_at is not None:
-            self._expiring += 1
-            heappush(self._expiries, (expires_at, namespace, key))
-            self._sweep()
+        self._keep(namespace, key, kept)
         return kept.document(key)
 
     def delete(self, namespace: str, key: str, expect: int | None, now: datetime) -> bool:
@@ -82,6 +79,36 @@ class DocumentShelf:
             if document is not None:
                 found.append(document)
         return found
+
+    # -- moving between stores (S13)
+
+    def all(self, after: tuple[str, str], limit: int) -> builtins.list[KeptDocument]:
+        """Documents beyond that place, in order, expired ones too."""
+        places = sorted((namespace, key) for namespace, keys in self._keys.items() for key in keys if (namespace, key) > after)
+        return [KeptDocument(namespace, self._kept[namespace][key].document(key)) for namespace, key in places[:limit]]
+
+    def restore(self, kept: KeptDocument) -> None:
+        """Keep it as it was, with revision and expiry, unless there is one in its place."""
+        document = kept.document
+        if document.key not in self._kept.get(kept.namespace, {}):
+            text = encode(document.value, _NO_LIMIT)
+            self._keep(kept.namespace, document.key, _Kept(text, document.revision, document.expires_at))
+
+    def remove(self, kept: KeptDocument) -> None:
+        """Drop the one in its place."""
+        self._drop(kept.namespace, kept.document.key)
+
+    def __len__(self) -> int:
+        """How many there are, expired ones too."""
+        return sum(map(len, self._kept.values()))
+
+    def _keep(self, namespace: str, key: str, kept: _Kept) -> None:
+        self._kept.setdefault(namespace, {})[key] = kept
+        insort(self._keys.setdefault(namespace, []), key)
+        if kept.expires_at is not None:
+            self._expiring += 1
+            heappush(self._expiries, (kept.expires_at, namespace, key))
+            self._sweep()
 
     def _current(self, namespace: str, key: str, now: datetime) -> _Kept | None:
         kept = self._kept.get(namespace, {}).get(key)

@@ -69,6 +69,32 @@ class Ledger:
             answers.append(answer(job, created=True))
         return answers
 
+    def restore(self, job: Job, now: datetime) -> str | None:
+        """Keep a job of another store as it is (S13); answers who holds its key, and nothing is kept then."""
+        if job.id in self.jobs:
+            return None
+        held_by = self.holder(job)
+        if held_by is not None:
+            return held_by
+        if job.key is not None and (job.key.kind == "idempotency" or job.state is _PENDING):
+            self.keys[job.name, job.key.kind, job.key.text] = job.id
+        roll = self.by_name.get(job.name)
+        if roll is None:
+            roll = self.by_name[job.name] = self._of_name(job.name)
+        roll.add(job.id)
+        if job.finished_at is None:
+            self.pend(job, now)
+        else:
+            self.finish(job, job.finished_at)
+        return None
+
+    def holder(self, job: Job) -> str | None:
+        """Whose key would be in the way of this job of another store."""
+        key = job.key
+        if key is None or (job.state in FINISHED and key.kind != "idempotency"):
+            return None
+        return self.keys.get((job.name, key.kind, key.text))
+
     def ensure(self, interval: Interval, id: str, now: datetime) -> Enqueued | None:
         """Remember the interval, and put its copy back where none is unfinished, due when the last one was (T1 to T4)."""
         due = self.intervals.register(interval)

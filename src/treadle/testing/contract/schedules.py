@@ -113,7 +113,7 @@ async def a_store_without_schedules_has_none_due(t: Trial) -> None:
 
 @schedules
 async def a_firing_enqueues_its_job_and_advances_the_schedule(t: Trial) -> None:
-    """One step: the job is pending, due now, carries the schedule; next_at and last_at move, the revision stays (T12)."""
+    """One step: the job is pending, due now, carries the schedule; next_at, last_at and the revision move (T12)."""
     schedule = await _stored(t, _nightly(t))
     answer = await _fire(t, schedule, t.at(3600))
     expect.that(answer is not None and answer.created, "a firing is answered with its new job", answer)
@@ -126,7 +126,8 @@ async def a_firing_enqueues_its_job_and_advances_the_schedule(t: Trial) -> None:
     )
     expect.equal((job.schedule, job.key), ("cron:nightly", Key("schedule", "cron:nightly")), "it carries its schedule")
     after = await t.store.get_schedule("nightly")
-    expect.equal(after, replace(schedule, next_at=t.at(3600), last_at=t.now), "the schedule is advanced, its revision kept")
+    advanced = replace(schedule, next_at=t.at(3600), last_at=t.now, revision=schedule.revision + 1)
+    expect.equal(after, advanced, "the schedule is advanced, at its next revision")
 
 
 @schedules
@@ -145,6 +146,17 @@ async def a_firing_that_was_read_before_a_change_does_nothing(t: Trial) -> None:
     await t.store.delete_schedule("nightly")
     expect.equal(await _fire(t, paused, t.at(7200)), None, "a deleted schedule does not fire")
     await t.unchanged([job], "a firing that does nothing enqueues nothing")
+
+
+@schedules
+async def what_was_read_before_a_firing_is_not_put_back(t: Trial) -> None:
+    """A change that was made from what was there before the firing would have the same time fire again (T12)."""
+    read = await _stored(t, _nightly(t))
+    await _fire(t, read, t.at(3600))
+    fired = await t.store.get_schedule("nightly")
+    late = await t.store.put_schedule(replace(read, job=replace(read.job, priority=9)), expect=read.revision)
+    expect.equal(late, None, "a revision from before the firing replaces nothing")
+    expect.equal(await t.store.get_schedule("nightly"), fired, "the firing stands")
 
 
 @schedules
@@ -167,7 +179,8 @@ async def while_a_firing_is_unfinished_the_next_is_skipped(t: Trial) -> None:
                 answer,
             )
             after = await t.store.get_schedule("nightly")
-            expect.equal(after, replace(read, next_at=t.at(60)), "a skipped firing advances the schedule and nothing else")
+            advanced = replace(read, next_at=t.at(60), revision=read.revision + 1)
+            expect.equal(after, advanced, "a skipped firing advances the schedule and nothing else")
             held = held or await t.hold(holder.id)
         assert held is not None
         await t.finish(held, outcome)
