@@ -189,6 +189,12 @@ class PostgresServer:
             else:
                 tables = self._do(f"select tablename from pg_tables where schemaname = '{name}' and tablename <> 'migrations'")
                 self._do("truncate " + ", ".join(f"{name}.{table}" for (table,) in tables))
+                fences = (
+                    "select tgname, tgrelid::regclass::text from pg_trigger where tgname like 'treadle_fence%' "
+                    f"and tgrelid in (select oid from pg_class where relnamespace = '{name}'::regnamespace)"
+                )
+                for trigger, table in self._do(fences):  # of a move between stores
+                    self._do(f"drop trigger {trigger} on {table}")
                 spare.append(name)
 
     def _do(self, sql: str) -> list[tuple[Any, ...]]:

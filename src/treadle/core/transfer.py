@@ -201,8 +201,8 @@ class Transfer(Protocol):
         """The remembered intervals whose schedule names are greater than `after`, in code-point order."""
         ...
 
-    async def kept_documents(self, *, after: tuple[str, str] = ("", ""), limit: int = 1000) -> list[KeptDocument]:
-        """All documents beyond that namespace and key, in code-point order of both, those that have expired too."""
+    async def kept_documents(self, *, after: tuple[str, str] | None = None, limit: int = 1000) -> list[KeptDocument]:
+        """All documents, or those beyond that namespace and key, in code-point order of both, those that have expired too."""
         ...
 
     async def taken(self, jobs: Sequence[Job]) -> dict[str, str]:

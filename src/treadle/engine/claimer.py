@@ -80,6 +80,10 @@ class Claimer:
         held = await self._store.held(list(self._lost))
         now = self._clock.seconds()
         found = {claim.token for claim, _ in held}
+        if held:  # little of the lease may be left, and nobody has renewed it
+            claims = [claim for claim, _ in held]
+            still = await self._store.renew(claims, self._profile.lease, now=self._clock.for_store())
+            held = [(claim, job) for claim, job in held if claim in still]
         self._lost = {token: until for token, until in self._lost.items() if now < until and token not in found}
         return held
 

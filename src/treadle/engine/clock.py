@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from treadle.core.clock import Clock
 from treadle.core.errors import InvalidArgument
+from treadle.core.policies.limits import checked_moment
 
 
 class EngineClock:
@@ -16,6 +17,8 @@ class EngineClock:
     def __init__(self, injected: Clock | None = None) -> None:
         if injected is not None and not isinstance(injected, Clock):
             raise InvalidArgument(f"the clock must have a method now(), not {type(injected).__name__}")
+        if injected is not None:
+            checked_moment(injected.now(), "what the clock's now() answers")
         self._injected = injected
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -74,7 +75,7 @@ class Engine:
             clock=clock,
             logger=logger,
             tasks=tasks,
-            following=self.intervals.following,
+            intervals=self.intervals,
         )
         self.reclaimer = Reclaimer(store, clock, logger, poll, self.intervals.copy, self.worker.wake)
         self.lookout = Lookout(store, clock, logger, LOOK_OUT_EVERY, registry, settings.queues)
@@ -89,44 +90,72 @@ class Engine:
         self.schedules = Schedules(store, store, clock, self.new_id, self.scheduler.wake)
         self._services: tuple[Service, ...] = (self.intervals, self.scheduler, self.reclaimer, self.lookout, self.pruner)
         self._started = False
+        self._stopping = 0
+        self._at_rest = asyncio.Event()
+        self._at_rest.set()
+
+    @property
+    def started(self) -> bool:
+        """Whether it runs in the background."""
+        return self._started
 
     def new_id(self) -> str:
         """A new job id."""
         return new_id(self._clock.unix_ms())
 
     async def start(self) -> None:
-        """Run in the background; safe twice. Raises a `StoreError` if the store cannot be used at all."""
+        """Run in the background; safe twice. Raises a `StoreError` if the store cannot be used at all.
+
+        A stop that is under way is waited for; one that comes before the start is complete ends it.
+        """
+        while self._stopping:
+            await self._at_rest.wait()
         if self._started:
             return
         self._started = True
+        stops, listener = self.worker.stops, None
         try:
             await self.intervals.run_once()
             await self._store_crons()
             if isinstance(self._store, Wakeups):
-                self._listener = await self._store.listen(self.worker.wake)
+                listener = await self._store.listen(self.worker.wake)
         except BaseException:
             self._started = False
             raise
+        if self.worker.stops != stops:
+            if listener is not None:
+                await listener.close()
+            return
+        self._listener = listener
         for service in self._services:
             service.start()
         self.worker.start()
 
     async def stop(self, grace: float) -> None:
         """Stop the worker gracefully, then the services; safe twice, and before `start` (E24)."""
-        await self.worker.stop(grace)
-        for service in self._services:
-            await service.stop()
-        listener, self._listener = self._listener, None
-        if listener is not None:
-            await listener.close()
-        self._started = False
+        self._stopping += 1
+        self._at_rest.clear()
+        try:
+            await self.worker.stop(grace)
+            await asyncio.gather(*(service.stop() for service in self._services))
+            listener, self._listener = self._listener, None
+            if listener is not None:
+                await listener.close()
+        finally:
+            self._started = False
+            self._stopping -= 1
+            if not self._stopping:
+                self._at_rest.set()
 
     async def run_once(self) -> int:
         """Do each duty once: take back expired leases, put intervals back, prune, and run what is due (E25)."""
+        return await self._run_once(self.worker.stops)
+
+    async def _run_once(self, stops: int) -> int:
         await self._store_crons()
         for service in self._services:
             await service.run_once()
-        return await self.worker.run_due()
+        return await self.worker.run_due(stops)
 
     async def _store_crons(self) -> None:
         """Bring the stored schedules to what the code registers, once; what means the same is left as it is."""
@@ -136,8 +165,8 @@ class Engine:
             self._crons_stored = True
 
     async def drain(self) -> int:
-        """Run until nothing is due; answers how many attempts were run (E25)."""
-        total = 0
-        while ran := await self.run_once():
+        """Run until nothing is due, or a stop; answers how many attempts were run (E25)."""
+        total, stops = 0, self.worker.stops
+        while ran := await self._run_once(stops):
             total += ran
         return total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -20,7 +21,7 @@ STOPPED = "the worker is stopping"
 class Execution:
     """The state of one attempt, owned by the worker's loop."""
 
-    __slots__ = ("_aborted", "claim", "cut_short", "entry", "in_thread", "job", "settled", "started", "task", "timer", "warned")
+    __slots__ = ("_aborted", "claim", "cut_short", "entry", "job", "settled", "started", "task", "timer", "warned")
 
     def __init__(self, job: Job, claim: Claim, entry: Entry, started: float) -> None:
         self.job = job
@@ -31,7 +32,6 @@ class Execution:
         self.timer: asyncio.TimerHandle | None = None
         self.cut_short: str | None = None  # why the worker itself ended the attempt
         self.settled = False
-        self.in_thread = False
         self.warned = False
         self._aborted: Aborted | None = None
 
@@ -46,7 +46,7 @@ class Execution:
 class Context:
     """What a handler gets beside its payload: its job, the attempt, a logger, the way to enqueue more, and its lease."""
 
-    __slots__ = ("_execution", "_extend", "_loop", "_tasks", "log")
+    __slots__ = ("_execution", "_extend", "_loop", "_tasks", "_thread", "log")
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class Context:
         self._tasks = tasks
         self._extend = extend
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         job = execution.job
         self.log: logging.LoggerAdapter[logging.Logger] = logging.LoggerAdapter(
             logger, {"job_id": job.id, "job_name": job.name, "attempt": job.attempts}
@@ -89,10 +90,14 @@ class Context:
         return await self._extend(self._execution.claim, checked_duration(seconds, "the lease"))
 
     def extend_lease_sync(self, seconds: float | timedelta) -> bool:
-        """`extend_lease` for plain handlers, from their thread."""
-        held = self._extend(self._execution.claim, checked_duration(seconds, "the lease"))
-        return asyncio.run_coroutine_threadsafe(_as_coroutine(held), self._loop).result()
-
-
-async def _as_coroutine(held: Awaitable[bool]) -> bool:
-    return await held
+        """`extend_lease` for plain handlers, from their thread. Raises `RuntimeError` within the worker's own loop."""
+        if threading.get_ident() == self._thread:
+            raise RuntimeError("a blocking call from within the worker's loop; await ctx.extend_lease() there")
+        extending = self.extend_lease(seconds)
+        try:
+            return asyncio.run_coroutine_threadsafe(extending, self._loop).result()
+        except RuntimeError:
+            if not self._loop.is_closed():
+                raise
+            extending.close()
+            return False  # nothing renews the lease any more, and nobody takes the result

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from types import AsyncGeneratorType, GeneratorType
 from typing import Any
 
 from treadle.core.job import Job
 from treadle.core.outcome import Dead, Done, Outcome, RetryAfter
+from treadle.core.policies.retry import Exponential
 from treadle.core.profile import Profile
 from treadle.core.signals import Signal
 from treadle.core.store import Claim
-from treadle.core.transitions import on_failure, on_interrupted
+from treadle.core.transitions import error_text, on_failed_attempt, on_failure, on_interrupted
 from treadle.engine.execution import STOPPED, Context, Execution
 from treadle.engine.threads import HandlerThreads
 
+LAST_RESORT = Exponential(1.0, 900.0)  # where every policy that the application gave fails
 _DONE = Done()
 
 
@@ -29,7 +34,7 @@ class Executor:
         profile: Profile,
         tasks: Any,
         logger: logging.Logger,
-        settle: Callable[[Execution, Outcome], None],
+        settle: Callable[[Execution, Outcome | None], None],
         extend: Callable[[Claim, float], Awaitable[bool]],
         torn_down: Callable[[], bool],
     ) -> None:
@@ -43,7 +48,7 @@ class Executor:
         self.threads_taken = 0
 
     async def run(self, execution: Execution) -> None:
-        """Run the handler once and settle what became of it.
+        """Run the handler once and settle what became of it; None where the loop is being torn down around it.
 
         Whatever the handler raises, SystemExit and KeyboardInterrupt included, fails the attempt and goes no further.
         """
@@ -62,10 +67,12 @@ class Executor:
                 raised = await self._in_thread(execution, arguments)
         except BaseException as error:
             raised = error
-        outcome = _DONE if raised is None else self._judge(execution, raised)
-        if outcome is None:
-            raise asyncio.CancelledError  # the loop is being torn down around it, and nothing can be written any more
+        in_time = execution.timer is None or not self._too_late(execution)
+        outcome = _DONE if raised is None and in_time else self._judge(execution, raised)
+        raised = None  # or the error, whose traceback holds this frame, would keep both until a garbage collection
         self._settle(execution, outcome)
+        if outcome is None:
+            raise asyncio.CancelledError
 
     def timeout(self, execution: Execution) -> float | None:
         """The seconds that the attempt may take."""
@@ -76,25 +83,42 @@ class Executor:
         """What an attempt becomes that ran past its timeout (E23)."""
         return self._failed(execution, TimeoutError(f"ran longer than its timeout of {self.timeout(execution):g} s"))
 
-    def _judge(self, execution: Execution, error: BaseException) -> Outcome | None:
+    def _too_late(self, execution: Execution) -> bool:
+        """Whether it ended past its timeout all the same, by swallowing its cancellation or by holding the loop up (E23)."""
+        if execution.cut_short is not None:
+            return execution.cut_short != STOPPED
+        timeout = self.timeout(execution)
+        if timeout is None or not execution.entry.is_async:  # a plain handler may have ended long before the loop hears of it
+            return False
+        return asyncio.get_running_loop().time() - execution.started > timeout
+
+    def _judge(self, execution: Execution, error: BaseException | None) -> Outcome | None:
         if execution.cut_short == STOPPED:
             return on_interrupted(execution.job, STOPPED)
-        if execution.cut_short is not None:
+        if error is None or execution.cut_short is not None:
             return self.timed_out(execution)
         if isinstance(error, asyncio.CancelledError) and self._torn_down():
             return None
         return self._failed(execution, error)
 
     def _failed(self, execution: Execution, error: BaseException) -> Outcome:
-        job = execution.job
-        policy = execution.entry.retry or self._profile.retry
-        try:
-            outcome = on_failure(job, policy, error, random.random)
-        except Exception as refused:  # a retry function of the user's own may raise anything
-            self._logger.warning("the retry policy of %r failed, the worker's own is used: %r", job.name, refused)
-            outcome = on_failure(job, self._profile.retry, error, random.random)
-        self._tell(job, outcome, error)
+        outcome = self._decided(execution, error)
+        with suppress(Exception):  # a log filter of the application's own may raise, and must not cost the job its end
+            self._tell(execution.job, outcome, error)
         return outcome
+
+    def _decided(self, execution: Execution, error: BaseException) -> Outcome:
+        """What the failure becomes, by the first policy that works: the application's own may raise, or answer no delay."""
+        job, own = execution.job, execution.entry.retry or self._profile.retry
+        try:
+            return on_failure(job, own, error, random.random)
+        except Exception as refused:
+            with suppress(Exception):
+                self._logger.warning("the retry policy of %r failed, another is used: %s", job.name, error_text(refused))
+        try:
+            return on_failed_attempt(job, self._profile.retry, error_text(error), random.random)
+        except Exception:
+            return on_failed_attempt(job, LAST_RESORT, error_text(error), random.random)
 
     def _tell(self, job: Job, outcome: Outcome, error: BaseException) -> None:
         """Log a failed attempt, with its traceback unless the handler ended it on purpose."""
@@ -116,22 +140,28 @@ class Executor:
         ended: asyncio.Future[BaseException | None] = loop.create_future()
 
         def done(result: object, error: BaseException | None) -> None:
-            if error is None and inspect.isawaitable(result):
-                if inspect.iscoroutine(result):
-                    result.close()
-                error = TypeError("the handler returned an awaitable; declare it with async def")
             try:
                 loop.call_soon_threadsafe(resolve, error)
             except RuntimeError:
                 pass  # the loop has closed; the job is left to its lease
 
         def resolve(error: BaseException | None) -> None:
-            execution.in_thread = False
             self.threads_taken -= 1
             if not ended.done():
                 ended.set_result(error)
 
-        execution.in_thread = True
-        self.threads_taken += 1
-        self._threads.run(lambda: execution.entry.function(*arguments), done)
+        self._threads.run(functools.partial(_called, execution.entry.function, arguments), done)
+        self.threads_taken += 1  # only now: the system may have refused a thread
         return await ended
+
+
+def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """Call a plain handler, and refuse what it returns where that means that nothing of it has run yet."""
+    result = function(*arguments)
+    kind = type(result)  # not `isinstance`, which asks the value itself: a proxy may raise
+    if issubclass(kind, (GeneratorType, AsyncGeneratorType)):
+        raise TypeError("the handler returned a generator, of which nothing has run; let it do its work and return")
+    if issubclass(kind, Awaitable):
+        if inspect.iscoroutine(result):
+            result.close()
+        raise TypeError("the handler returned an awaitable; declare it with async def")

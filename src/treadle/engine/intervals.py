@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from treadle.core.errors import StoreError
 from treadle.core.job import Job, NewJob
-from treadle.core.schedule import Interval
+from treadle.core.schedule import INTERVAL_PREFIX, Interval
 from treadle.core.store import Store
 from treadle.engine.clock import EngineClock
 from treadle.engine.service import Service
@@ -27,6 +28,7 @@ class Intervals(Service):
         super().__init__(interval, clock, logger)
         self._store = store
         self._registered = registered
+        self._of_others: dict[str, Interval] = {}
         self._new_id = new_id
 
     async def run_once(self) -> None:
@@ -35,9 +37,19 @@ class Intervals(Service):
             wanted = [(interval, self._new_id()) for interval in self._registered.values()]
             await self._store.ensure(wanted, now=self._clock.for_store())
 
+    async def prepare(self, jobs: Sequence[Job]) -> None:
+        """Look up the intervals of jobs about to run that other processes registered, so that `following` knows them."""
+        names = {job.schedule for job in jobs if job.schedule and job.schedule.startswith(INTERVAL_PREFIX)}
+        if unknown := sorted(names - self._registered.keys()):
+            try:
+                self._of_others.update((interval.schedule, interval) for interval in await self._store.intervals(unknown))
+            except StoreError as error:
+                self._logger.warning("the intervals %s could not be read: %s", ", ".join(unknown), error)
+
     def following(self, job: Job) -> NewJob | None:
         """The copy to store in the step that ends this job, if it is an interval's."""
-        interval = self._registered.get(job.schedule or "")
+        name = job.schedule or ""
+        interval = self._registered.get(name) or self._of_others.get(name)
         return None if interval is None else self.copy(interval)
 
     def copy(self, interval: Interval) -> NewJob:

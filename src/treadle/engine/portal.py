@@ -5,20 +5,27 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import weakref
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+
+_portals: weakref.WeakSet[Portal] = weakref.WeakSet()
 
 
 class Portal:
     """Runs coroutines for blocking callers. The thread is a daemon, made at first use, and anew in a child of a fork."""
 
     def __init__(self) -> None:
+        self.forget()
+        _portals.add(self)
+
+    def forget(self) -> None:
+        """Begin anew, as in a child of a fork: the parent's thread does not exist there, and its lock may be held."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._pid = 0
 
     def call(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run the coroutine in the portal's loop and wait for its result."""
@@ -37,8 +44,6 @@ class Portal:
             raise
 
     def _open(self) -> asyncio.AbstractEventLoop:
-        if self._pid != os.getpid():  # the parent's thread does not exist in a child of a fork, and its lock may be held
-            self._lock, self._loop, self._pid = threading.Lock(), None, os.getpid()
         with self._lock:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
@@ -51,8 +56,11 @@ class Portal:
     def _run(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         loop.run_forever()
-        for task in asyncio.all_tasks(loop):
+        left = asyncio.all_tasks(loop)
+        for task in left:
             task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))  # or their callers would wait for ever
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
@@ -62,7 +70,15 @@ class Portal:
         with self._lock:
             loop, self._loop = self._loop, None
             thread = self._thread
-        if loop is not None and self._pid == os.getpid():
+        if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
             if thread is not None and thread is not threading.current_thread():
                 thread.join(timeout=5.0)
+
+
+def _after_fork() -> None:
+    for portal in [*_portals]:  # at once, since the child's first uses may come from several threads
+        portal.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)

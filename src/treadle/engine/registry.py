@@ -30,12 +30,10 @@ class Registry:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self.revision = 0
 
     def add(self, entry: Entry) -> None:
         """Register the entry."""
         self._entries[entry.name] = entry
-        self.revision += 1
 
     def get(self, name: str) -> Entry | None:
         """The entry of that name, if there is one."""
@@ -54,4 +52,5 @@ class Registry:
 
         `plain=False` leaves out handlers that need a thread.
         """
-        return {entry.name: entry.max_attempts or default for entry in self._entries.values() if plain or entry.is_async}
+        entries = list(self._entries.values())  # another thread may register one meanwhile
+        return {entry.name: entry.max_attempts or default for entry in entries if plain or entry.is_async}

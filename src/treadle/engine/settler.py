@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 from treadle.core.errors import StoreError
 from treadle.core.store import Claim, Ending, JobStore
@@ -23,7 +23,7 @@ class Settler:
     """
 
     def __init__(
-        self, store: JobStore, clock: EngineClock, logger: logging.Logger, on_written: Callable[[Sequence[Ending]], None]
+        self, store: JobStore, clock: EngineClock, logger: logging.Logger, on_written: Callable[[Iterable[Ending]], None]
     ) -> None:
         self._store = store
         self._clock = clock
@@ -68,6 +68,9 @@ class Settler:
             while self._waiting:
                 batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
                 await self._apply(batch)
+        except asyncio.CancelledError:
+            self._on_written(self._waiting)  # given up: a lease that is renewed for ever would keep its job from everybody
+            raise
         finally:
             self._task = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any
 
 from treadle.core.errors import StoreError
@@ -18,12 +18,16 @@ from treadle.engine.claimer import Claimer
 from treadle.engine.clock import EngineClock
 from treadle.engine.execution import STOPPED, Execution
 from treadle.engine.executor import Executor
+from treadle.engine.intervals import Intervals
 from treadle.engine.outage import Outage
 from treadle.engine.registry import Registry
 from treadle.engine.renewer import Renewer
 from treadle.engine.settler import Settler
+from treadle.engine.slowness import Slowness
 
 ABANDON_AFTER = 0.25  # seconds that a cancelled handler gets to clean up before its slot is freed without it
+PATIENCE = 5.0  # seconds that a stop without grace gives the store for what is under way
+BUSY = 1.0  # seconds until a job is offered again whose lost attempt still runs here
 BACKLOG = 5000  # endings not yet written at which no more is claimed
 
 
@@ -46,7 +50,7 @@ class Worker:
         clock: EngineClock,
         logger: logging.Logger,
         tasks: Any,
-        following: Callable[[Job], Any],
+        intervals: Intervals,
     ) -> None:
         self._store = store
         self._registry = registry
@@ -55,17 +59,18 @@ class Worker:
         self._poll_interval = poll_interval
         self._clock = clock
         self._logger = logger
-        self._following = following
+        self._intervals = intervals
         self._loop = asyncio.get_running_loop()
         self._alarm = Alarm()
         self._outage = Outage("claiming", logger)
         self._running: dict[str, Execution] = {}
         self._reserved = 0
-        self._stopping = False
+        self._stopping = 0  # how many stops are under way
+        self.stops = 0  # how many there have been: what began to claim before the latest one claims no more
         self._task: asyncio.Task[None] | None = None
         self._driver: asyncio.Task[Any] | None = None
         self._torn = False
-        self._sweep: asyncio.TimerHandle | None = None
+        self._slowness = Slowness(profile.warn_after, self._running, self._loop, logger)
         self._executor = Executor(profile, tasks, logger, self._settle, self._extend, self._torn_down)
         self._renewer = Renewer(profile.lease, store.lease_keeper, clock, logger, self._lease_lost)
         self._settler = Settler(store, clock, logger, self._written)
@@ -96,18 +101,27 @@ class Worker:
     def start(self) -> None:
         """Begin to claim and run in the background; safe twice."""
         if self._task is None:
-            self._stopping = self._torn = False
-            self._task = self._loop.create_task(self._serve(), name="treadle-worker")
+            self._torn = False
+            self._task = self._loop.create_task(self._serve(self.stops), name="treadle-worker")
 
     async def stop(self, grace: float) -> None:
         """Claim nothing more, let running jobs finish for `grace` seconds, and give back the rest (E24).
 
         A job whose code still runs after that is left to its lease. Safe twice, and before `start`.
         """
-        self._stopping = True
+        self.stops += 1
+        self._stopping += 1
+        try:
+            await self._stop(grace)
+        finally:
+            self._stopping -= 1
+
+    async def _stop(self, grace: float) -> None:
         self._alarm.ring()
         task, self._task = self._task, None
         if task is not None:
+            await asyncio.wait({task}, timeout=max(grace, PATIENCE))
+            task.cancel()  # a claim that is never answered: its jobs are left to their leases
             await asyncio.gather(task, return_exceptions=True)
         await self._await_running(grace)
         for execution in list(self._running.values()):
@@ -117,7 +131,7 @@ class Worker:
         for execution in left:
             execution.settled = True
         self._running.clear()
-        unwritten = await self._settler.flush(max(grace, 5.0))
+        unwritten = await self._settler.flush(max(grace, PATIENCE))
         if left or unwritten:
             self._logger.warning(
                 "stopped with %d job(s) still running and %d result(s) not written; they are left to their leases: %s",
@@ -125,9 +139,7 @@ class Worker:
                 unwritten,
                 ", ".join(f"{execution.job.name} {execution.job.id}" for execution in left[:5]),
             )
-        if self._sweep is not None:
-            self._sweep.cancel()
-            self._sweep = None
+        self._slowness.end()
         await asyncio.to_thread(self._renewer.stop)
 
     async def _await_running(self, seconds: float) -> None:
@@ -135,12 +147,16 @@ class Worker:
         while self._running and (left := deadline - self._loop.time()) > 0:
             await self._alarm.wait(left)
 
-    async def _serve(self) -> None:
+    def _may_claim(self, stops: int) -> bool:
+        """Whether what began when there had been so many stops may go on claiming."""
+        return self.stops == stops and not self._stopping
+
+    async def _serve(self, stops: int) -> None:
         unsubscribe = self._clock.on_move(self._alarm.ring)
         try:
-            while not self._stopping:
+            while self._may_claim(stops):
                 try:
-                    pause = await self._round()
+                    pause = await self._round(stops)
                     self._outage.over()
                 except StoreError as error:
                     pause = self._outage.failed(error)
@@ -149,7 +165,7 @@ class Worker:
                     pause = self._poll_interval
                 if pause == 0:
                     await asyncio.sleep(0)  # let handlers, and the host application, have their turn
-                elif not self._stopping:
+                elif self._may_claim(stops):
                     await self._alarm.wait(pause)
         except asyncio.CancelledError:
             self._torn = True
@@ -157,18 +173,25 @@ class Worker:
         finally:
             unsubscribe()
 
-    async def run_due(self) -> int:
-        """Run every job that is due now, each once; answers how many attempts were run (E25)."""
+    async def run_due(self, stops: int) -> int:
+        """Run every job that is due now, each once; answers how many attempts were run (E25).
+
+        `stops` is how many there had been when the caller began: after another one nothing more is claimed.
+        """
         ran: set[str] = set()
         again: list[Claim] = []
-        self._stopping = self._torn = False
+        self._torn = False
         self._driver = asyncio.current_task()
+        # One that is begun within the claiming has no task yet, and only that one can run this.
+        if any(execution.task in (None, self._driver) for execution in self._running.values()):
+            raise RuntimeError("a handler must not wait for its own worker; enqueue, and let the worker run it")
         try:
-            while not self._stopping:
+            while self._may_claim(stops):
                 jobs = await self._claim(self._free())
                 for claim, job in jobs:
                     if job.id in ran:
                         again.append(claim)  # due again already: kept aside, so that the rest gets its turn
+                        self._renewer.add(claim, self._profile.max_run)
                     else:
                         ran.add(job.id)
                         self._begin(claim, job)
@@ -192,7 +215,8 @@ class Worker:
         attempt = asyncio.current_task()
         if attempt is None or not attempt.cancelling():
             return False
-        return self._torn or any(task is not None and task.cancelling() for task in (self._task, self._driver))
+        drivers = (self._task, self._driver)
+        return self._torn or self._stopping > 0 or any(task is not None and task.cancelling() for task in drivers)
 
     # -- claiming
 
@@ -201,14 +225,14 @@ class Worker:
             return 0
         return self._concurrency - len(self._running) - self._reserved
 
-    async def _round(self) -> float | None:
+    async def _round(self, stops: int) -> float | None:
         """Claim and start what is due; answers how long to sleep, None for until rung."""
         free = self._free()
         if free <= 0:
             return self._poll_interval if self._settler.backlog >= BACKLOG else None
         jobs = await self._claim(free)
         for claim, job in jobs:
-            if self._stopping:
+            if not self._may_claim(stops):
                 self._settler.add(Ending(claim, Released()))  # claimed in the moment of stopping
             else:
                 self._begin(claim, job)
@@ -222,6 +246,8 @@ class Worker:
         self._reserved += free
         try:
             jobs = await self._claimer.claim(free)
+            if scheduled := [job for _, job in jobs if job.schedule is not None]:
+                await self._intervals.prepare(scheduled)
         finally:
             self._reserved -= free
         for claim, _ in jobs[free:]:
@@ -233,7 +259,7 @@ class Worker:
     def _begin(self, claim: Claim, job: Job) -> None:
         entry = self._registry.get(job.name)
         if entry is None or job.id in self._running:
-            self._settler.add(Ending(claim, Released()))
+            self._settler.add(Ending(claim, Released(BUSY)))
             return
         execution = Execution(job, claim, entry, self._loop.time())
         self._running[job.id] = execution
@@ -241,23 +267,25 @@ class Worker:
         if timeout is not None:
             execution.timer = self._loop.call_later(timeout, self._time_out, execution)
         self._renewer.add(claim, self._profile.max_run if timeout is None else timeout + 2 * ABANDON_AFTER + 1.0)
-        if self._sweep is None and self._profile.warn_after is not None:
-            self._sweep = self._loop.call_later(self._profile.warn_after, self._warn_slow)
+        self._slowness.begin()
         execution.task = _started(self._loop, self._executor.run(execution))
 
-    def _settle(self, execution: Execution, outcome: Outcome) -> None:
-        """Hand on what the attempt became, once, and free its slot."""
+    def _settle(self, execution: Execution, outcome: Outcome | None) -> None:
+        """Hand on what the attempt became, once, and free its slot; None leaves the job to its lease."""
         if execution.settled:
             return
         execution.settled = True
         if execution.timer is not None:
             execution.timer.cancel()
         self._running.pop(execution.job.id, None)
-        following = None if execution.job.schedule is None else self._following(execution.job)
+        if outcome is None:
+            self._renewer.remove(execution.claim)
+            return
+        following = None if execution.job.schedule is None else self._intervals.following(execution.job)
         self._settler.add(Ending(execution.claim, outcome, following))
         self._alarm.ring_here()
 
-    def _written(self, endings: Sequence[Ending]) -> None:
+    def _written(self, endings: Iterable[Ending]) -> None:
         for ending in endings:
             self._renewer.remove(ending.claim)
         self._alarm.ring()
@@ -294,23 +322,6 @@ class Worker:
         if claim in held:
             self._renewer.extended(claim, seconds)
         return claim in held
-
-    def _warn_slow(self) -> None:
-        """Log jobs that run longer than `warn_after`, each once; looked at now and then, so that a job costs no timer (E18)."""
-        warn_after = self._profile.warn_after
-        assert warn_after is not None
-        now = self._loop.time()
-        for execution in self._running.values():
-            if not execution.warned and now - execution.started >= warn_after:
-                execution.warned = True
-                self._logger.warning(
-                    "%s %s has been running for %.1f s (warn_after is %g s); it is not stopped",
-                    execution.job.name,
-                    execution.job.id,
-                    now - execution.started,
-                    warn_after,
-                )
-        self._sweep = self._loop.call_later(min(1.0, warn_after / 4), self._warn_slow) if self._running else None
 
 
 def _started(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

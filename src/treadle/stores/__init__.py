@@ -71,7 +71,7 @@ def _named_by(variable: str, scheme: str, schemes: tuple[str, ...]) -> str:
     url = os.environ.get(variable, "")
     if url.partition(":")[0].lower() not in schemes or not url.partition(":")[2]:
         what = f"is {shown(url)!r}" if url else "is not set"
-        raise InvalidArgument(f"{scheme}: alone means the URL in {variable}, which {what}; set it to {schemes[0]}://...")
+        raise InvalidArgument(f"{scheme}: alone means the URL in {variable}, which {what}; it must be a {schemes[0]}:// URL")
     return url
 
 

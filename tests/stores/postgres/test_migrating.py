@@ -91,7 +91,7 @@ def test_older_tables_are_upgraded_with_live_jobs_in_them(database: str) -> None
         new = PostgresStore(database)
         with pytest.raises(SchemaMissing, match=r"at version 1.*needs \d+.*treadle migrate"):
             await new.count(EVERYTHING)
-        assert (await new.migrate()).startswith("Applied 0002_intervals, 0003_documents, 0004_schedules")
+        assert (await new.migrate()).startswith("Applied 0002_intervals, 0003_documents, 0004_schedules, 0005_moves")
         stats = await new.stats()
         assert (stats.pending, stats.running) == (2, 1)
         claim = Claim(claimed.jobs[0].id, "t")

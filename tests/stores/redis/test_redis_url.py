@@ -23,6 +23,11 @@ def test_options_of_the_store_are_not_the_drivers():
     assert there.url == "redis://localhost?health_check_interval=3"
 
 
+def test_a_socket():
+    there = address("unix:///run/redis.sock?db=2&prefix=mine")
+    assert (there.url, there.shown, there.prefix) == ("unix:///run/redis.sock?db=2", "/run/redis.sock", "mine")
+
+
 def test_sentinels():
     there = address("redis+sentinel://me:pass%40word@one:26379,two/main/2")
     assert there.sentinels == (("one", 26379), ("two", 26379))
@@ -48,12 +53,23 @@ def test_sentinels():
         "redis://localhost?timeout=soon",
         "redis://localhost?timeout=0",
         "redis://localhost?timeout=nan",
+        "redis://localhost/jobs",
+        "redis://localhost/1?cluster=true",
+        "redis+sentinel://one/main?no_such_option=1",
+        "redis:localhost",
     ],
 )
 def test_a_url_that_cannot_be_meant_is_refused(url: str):
     with pytest.raises(InvalidArgument) as refused:
         RedisStore(url)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("password", ["hidden/", "hidden#", "hidden?", "hidden%zz/", "1/hidden"])
+def test_a_password_that_is_not_encoded_is_not_shown(password: str):
+    with pytest.raises(InvalidArgument, match="%2F") as refused:
+        RedisStore(f"redis://:{password}@localhost/0")
+    assert "hidden" not in str(refused.value)
 
 
 @pytest.mark.parametrize("prefix", ["", "a{b", "a}b", "a\0b"])

@@ -53,7 +53,7 @@ class MemoryTransfer:
         with self._lock:
             return self._ledger.intervals.kept(after, limit)
 
-    async def kept_documents(self, *, after: tuple[str, str] = ("", ""), limit: int = 1000) -> list[KeptDocument]:
+    async def kept_documents(self, *, after: tuple[str, str] | None = None, limit: int = 1000) -> list[KeptDocument]:
         """Documents of all namespaces; see `Transfer.kept_documents`."""
         with self._lock:
             return self._documents.all(after, limit)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from treadle.core.store import Listener
 from treadle.stores.postgres.documents import PostgresDocuments
+from treadle.stores.postgres.end_of_move import EndOfMove
 from treadle.stores.postgres.floors import FloorsOfDemands
 from treadle.stores.postgres.intervals import Intervals
 from treadle.stores.postgres.keeper import PostgresLeaseKeeper
@@ -22,7 +23,7 @@ from treadle.stores.postgres.upkeep import Upkeep
 from treadle.stores.postgres.wakeups import Ears
 
 
-class PostgresStore(Moving, Upkeep, Intervals, Schedules, Reading, PostgresDocuments, Transactional):
+class PostgresStore(Moving, Upkeep, Intervals, Schedules, Reading, PostgresDocuments, Transactional, EndOfMove):
     """Jobs on a Postgres server, version 15 or later, in a schema of their own.
 
     It opens at first use, with a few connections for each event loop that uses it, and may be used from any thread and loop.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from treadle.core.errors import InvalidArgument, SchemaMissing, StoreError, StoreFull, StoreUnavailable, TreadleError
+from treadle.core.transfer import fenced
 from treadle.stores.postgres.driver import psycopg
 
 # SQLSTATEs, or their classes. A read-only server is one that is being failed over from.
@@ -29,6 +30,8 @@ _REMEDIES = {
 def mapped(error: BaseException, schema: str) -> TreadleError:
     """The error that a caller sees for one of a driver, of whatever driver: by SQLSTATE, else by what the driver calls it."""
     state, text = _state(error), _first_line(error)
+    if (refused := fenced(text)) is not None:
+        return refused
     if state is None:
         if isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, OSError)):
             return StoreUnavailable(f"the connection to Postgres was lost: {text}")

@@ -72,7 +72,7 @@ class PostgresLeaseKeeper:
                 "",
                 autocommit=True,
                 prepare_threshold=0 if settings.prepared_statements else None,
-                **settings.conninfo,  # type: ignore[arg-type]  # by name
+                **settings.conninfo,  # type: ignore[arg-type]  # parameters of libpq, by name
             )
         except (psycopg.Error, OSError) as error:
             raise unreachable(settings.place, error) from None

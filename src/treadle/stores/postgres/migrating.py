@@ -50,11 +50,7 @@ def migrate(settings: Settings, *, upto: int = LATEST, only_check: bool = False)
 
     All of it is one transaction under a lock, so that any number of processes may try at once, and a failure leaves nothing.
     """
-    try:
-        connection = psycopg.connect("", autocommit=True, prepare_threshold=None, **settings.conninfo)  # type: ignore[arg-type]  # by name
-    except (psycopg.Error, OSError) as error:
-        raise unreachable(settings.place, error) from None
-    with connection:
+    with _connected(settings) as connection:
         try:
             if only_check:
                 check_version(_version(connection, settings.schema), settings.schema)
@@ -65,6 +61,25 @@ def migrate(settings: Settings, *, upto: int = LATEST, only_check: bool = False)
             raise
         except psycopg.Error as error:
             raise mapped(error, settings.schema) from error
+
+
+def founded(settings: Settings) -> bool:
+    """Whether the tables are there, and those that this code knows: raises where they are older or newer."""
+    with _connected(settings) as connection:
+        try:
+            version = _version(connection, settings.schema)
+        except psycopg.Error as error:
+            raise mapped(error, settings.schema) from error
+    if version is not None:
+        check_version(version, settings.schema)
+    return version is not None
+
+
+def _connected(settings: Settings) -> psycopg.Connection[Any]:
+    try:
+        return psycopg.connect("", autocommit=True, prepare_threshold=None, **settings.conninfo)  # type: ignore[arg-type]  # by name
+    except (psycopg.Error, OSError) as error:
+        raise unreachable(settings.place, error) from None
 
 
 def _migrated(connection: psycopg.Connection[Any], schema: str, upto: int) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 from treadle.core.job import Enqueued, Job, NewJob
 from treadle.core.outcome import Dead, Done, Released, RetryAfter
 from treadle.core.store import Claim, Claimed, Demand, Ending, Expired, Reclaim
+from treadle.core.transfer import fenced
 from treadle.stores.postgres import rows
 from treadle.stores.postgres.arrays import Texts
 from treadle.stores.postgres.floors import Floors
@@ -187,7 +188,9 @@ async def _taken(
             if floors is not None:
                 floors.looked(took, next((row[3] for row in found if row[3] is not None), None))
         else:
-            [(next_in,)] = await session.fetch("next_in", now, queues, names)
+            [(next_in, fence)] = await session.fetch("next_in", now, queues, names)
+            if fence is not None and (refused := fenced(fence)) is not None:
+                raise refused  # who finds nothing in a store that was moved must be told
             crossed = next_in == 0.0
         if not crossed:
             break

@@ -107,8 +107,24 @@ create index schedules_next on treadle.schedules (next_at) where not paused;
 -- Those whose last firing lies in the future, since the clock was set back.
 create index schedules_last on treadle.schedules (last_at) where not paused;
 
+-- What this store knows of the latest move that it took part in, as JSON; no row where there was none (S13). While `fence` is
+-- not null, triggers on the tables refuse every change but the move's own: see fences/.
+create table treadle.moves (
+    one boolean primary key default true check (one),
+    mark text not null,
+    fence text
+);
+
+-- Refuses a change; its argument is the text that the caller's error is made of.
+create function treadle.fence() returns trigger language plpgsql as $$
+begin
+    raise exception using message = tg_argv[0], errcode = 'TD001';
+end
+$$;
+
 insert into treadle.migrations (version, name) values
     (1, '0001_jobs'),
     (2, '0002_intervals'),
     (3, '0003_documents'),
-    (4, '0004_schedules');
+    (4, '0004_schedules'),
+    (5, '0005_moves');

@@ -29,6 +29,13 @@ def statements(schema: str) -> Statements:
     return MappingProxyType({name: _SPACE.sub(" ", in_schema(whole(text), schema)).strip() for name, text in texts.items()})
 
 
+@functools.cache
+def fence(name: str, schema: str) -> str:
+    """The triggers of `fences/NAME.sql`, without comments."""
+    text = files(__package__).joinpath("fences", f"{name}.sql").read_text()
+    return _SPACE.sub(" ", in_schema(_COMMENT.sub("", text), schema)).strip()
+
+
 def in_schema(sql: str, schema: str) -> str:
     """The SQL, which names its tables `treadle.…`, for the tables of that schema."""
     return _TABLE.sub(f'"{schema}".', sql)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from treadle.core.errors import InvalidArgument
 from treadle.core.store import LeaseKeeper, Listener
 from treadle.stores.redis.documents import Documents
+from treadle.stores.redis.end_of_move import EndOfMove
 from treadle.stores.redis.intervals import Intervals
 from treadle.stores.redis.keeper import RedisLeaseKeeper
 from treadle.stores.redis.link import Link
@@ -20,7 +21,7 @@ from treadle.stores.redis.wakeups import Subscription
 PREFIX = "treadle"
 
 
-class RedisStore(Moves, Upkeep, Intervals, Schedules, Reading, Documents):
+class RedisStore(Moves, Upkeep, Intervals, Schedules, Reading, Documents, EndOfMove):
     """Jobs in Redis 6.2 or newer, or Valkey; any thread and event loop may use it (S7).
 
     `prefix` names the store among others in the same database; all its keys begin with `{prefix}:`, so that a cluster

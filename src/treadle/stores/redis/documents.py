@@ -22,7 +22,7 @@ class Documents:
     async def get_document(self, namespace: str, key: str, *, now: datetime | None = None) -> Document | None:
         """The document, unless it is absent or has expired."""
         found = await self._link.call("document_get", present(now), namespace, key)
-        return None if found is None else _document(key, *found)
+        return None if found is None else document_of(key, *found)
 
     async def put_document(
         self,
@@ -45,7 +45,7 @@ class Documents:
             "" if expect is None else expect,
             "" if expires_in is None else span(expires_in),
         )
-        return None if stored is None else _document(key, stored[0], stored[1], text)
+        return None if stored is None else document_of(key, stored[0], stored[1], text)
 
     async def delete_document(
         self, namespace: str, key: str, *, expect: int | None = None, now: datetime | None = None
@@ -63,12 +63,13 @@ class Documents:
         while len(found) < limit:
             most = min(LISTED_AT_ONCE, limit - len(found))
             last, documents = await self._link.call("document_list", present(now), namespace, prefix, begin, most)
-            found += [_document(*document) for document in documents]
+            found += [document_of(*document) for document in documents]
             if last is None:
                 break
             begin = f"({last}"
         return found
 
 
-def _document(key: str, revision: int, expires_at: str | None, text: str) -> Document:
+def document_of(key: str, revision: int, expires_at: str | None, text: str) -> Document:
+    """The document of an answer."""
     return Document(key, decode(text), revision, None if expires_at is None else at(expires_at))

@@ -28,20 +28,22 @@ class Intervals:
         for piece in pieces(intervals, AT_ONCE, lambda one: 2 * len(one[0].job.payload_json)):
             arguments: list[wire.Argument] = [present(now), len(piece)]
             for interval, job_id in piece:
-                arguments += [_text(interval), *wire.new_jobs([interval.copy(job_id, 0.0)])]
+                arguments += [text_of(interval), *wire.new_jobs([interval.copy(job_id, 0.0)])]
             answers += record.placed(*await self._link.call("ensure", *arguments))
         return answers
 
     async def intervals(self, schedules: Sequence[str]) -> list[Interval]:
         """The remembered intervals of these schedule names."""
         texts = await self._link.call("intervals", *wire.listed(schedules))
-        return [_interval(text) for text in texts if text is not None]
+        return [interval_of(text) for text in texts if text is not None]
 
 
-def _text(interval: Interval) -> str:
+def text_of(interval: Interval) -> str:
+    """The interval as it is stored."""
     return json.dumps([interval.seconds, template_of(interval.job)])
 
 
-def _interval(text: str) -> Interval:
+def interval_of(text: str) -> Interval:
+    """The interval that `text_of` was given."""
     seconds, template = json.loads(text)
     return Interval(seconds, job_of(template))

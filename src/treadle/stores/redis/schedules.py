@@ -31,10 +31,10 @@ class Schedules:
             "",
             schedule.name,
             "" if expect is None else expect,
-            _optional(schedule.next_at),
-            _optional(schedule.last_at),
+            optional(schedule.next_at),
+            optional(schedule.last_at),
             int(schedule.paused),
-            json.dumps([schedule.expression, schedule.tz, schedule.seconds, template_of(schedule.job)]),
+            meaning(schedule),
         )
         return None if stored is None else _schedule(stored)
 
@@ -77,19 +77,25 @@ class Schedules:
             arguments: list[wire.Argument] = [present(now), len(piece)]
             for firing in piece:
                 read = firing.schedule
-                arguments += (read.name, read.revision, _optional(read.next_at), _optional(firing.next_at))
+                arguments += (read.name, read.revision, optional(read.next_at), optional(firing.next_at))
                 arguments += wire.new_jobs([firing.job])
             answers += record.placed(*await self._link.call("fire", *arguments))
         return answers
 
 
-def _optional(when: datetime | None) -> str:
+def meaning(schedule: Schedule) -> str:
+    """What the schedule says, as it is stored."""
+    return json.dumps([schedule.expression, schedule.tz, schedule.seconds, template_of(schedule.job)])
+
+
+def optional(when: datetime | None) -> str:
+    """The moment, or empty text for none."""
     return "" if when is None else moment(when)
 
 
 def _schedule(found: Sequence[Any]) -> Schedule:
-    name, revision, next_at, last_at, paused, meaning = found
-    expression, tz, seconds, template = json.loads(meaning)
+    name, revision, next_at, last_at, paused, text = found
+    expression, tz, seconds, template = json.loads(text)
     return Schedule(
         name=name,
         expression=expression,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import redis
 
@@ -15,6 +15,7 @@ SCHEMES = {"redis": "redis", "rediss": "rediss", "valkey": "redis", "valkeys": "
 SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True, "valkey+sentinel": False, "valkeys+sentinel": True}
 # What treadle sets on each connection: with other values it would not understand answers, or would repeat commands.
 OWN_OPTIONS = frozenset({"decode_responses", "protocol", "retry_on_timeout", "retry_on_error", "socket_timeout", "encoding"})
+_ENCODED = "a / # ? or % in a password is written %2F %23 %3F or %25"
 _TRUE, _FALSE = ("1", "true", "yes"), ("", "0", "false", "no")
 
 
@@ -39,16 +40,28 @@ def address(url: str, timeout: float = 10.0) -> Address:
         )
     hosts = parts.netloc.rpartition("@")[2]
     if scheme in SENTINEL_SCHEMES:
+        if query:
+            raise InvalidArgument(f"the URL of the Redis store has the unknown option {min(query)!r}")
         return _behind_sentinels(url, prefix, timeout)
     if scheme not in SCHEMES:
         known = ", ".join(f"{name}://" for name in (*SCHEMES, *SENTINEL_SCHEMES))
         raise InvalidArgument(f"a Redis store's URL begins with one of {known}, not {scheme or url[:20]!r}")
-    plain = urlunsplit(parts._replace(scheme=SCHEMES[scheme], query=urlencode(query)))
+    database = parts.path.strip("/") or "0"
+    if scheme != "unix" and not database.isdecimal():
+        raise InvalidArgument(f"the path in the URL of the Redis store must be the number of a database; {_ENCODED}")
+    if cluster and database != "0":
+        raise InvalidArgument(f"a Redis cluster has no database but 0; leave {parts.path} out of the URL")
+    # Not urlunsplit, which leaves out the slashes of a URL without a host.
+    plain = f"{SCHEMES[scheme]}://{parts.netloc}{parts.path}{'?' if query else ''}{urlencode(query)}"
     try:
         # Only to have the driver read it: a port that is no number, an option that it does not know.
         redis.ConnectionPool.from_url(plain).make_connection()
-    except (ValueError, TypeError) as error:
-        raise InvalidArgument(f"the URL of the Redis store cannot be read: {error}") from None
+    except TypeError as error:
+        raise InvalidArgument(f"the URL of the Redis store has an unknown option: {str(error).rpartition(' ')[2]}") from None
+    except ValueError as error:
+        # What stands before an @ that is beyond the host is a piece of a password.
+        reason = _ENCODED if "@" in url and "@" not in parts.netloc else error
+        raise InvalidArgument(f"the URL of the Redis store cannot be read: {reason}") from None
     return Address(plain, hosts or parts.path or "localhost", prefix, cluster, timeout=timeout)
 
 

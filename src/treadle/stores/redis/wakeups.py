@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from redis import asyncio as aio
-from redis.exceptions import RedisError
+from redis.exceptions import RedisClusterException, RedisError
 
 from treadle.stores.redis.address import Address, close_client
 
@@ -54,7 +54,7 @@ class Subscription:
                     self._tried.set()
                     self._tell()
                     await self._listen(connection)
-            except (RedisError, OSError, TimeoutError) as error:
+            except (RedisError, RedisClusterException, OSError, TimeoutError) as error:
                 if failures == 0:
                     _logger.debug("the wake-ups of Redis at %s stopped, connecting again: %s", self._address.shown, error)
             finally:

@@ -29,8 +29,10 @@ from treadle.core.store import (
 )
 from treadle.stores.sqlite import changing, claiming, documents, finding, finishing, inspecting, intervals as keeping, schedules
 from treadle.stores.sqlite.connection import Connection
+from treadle.stores.sqlite.end_of_move import EndOfMove
 from treadle.stores.sqlite.enqueue_on import CallersTransaction
 from treadle.stores.sqlite.enqueueing import answers, store_jobs
+from treadle.stores.sqlite.fencing import guarded
 from treadle.stores.sqlite.leases import Keeper
 from treadle.stores.sqlite.moments import present
 from treadle.stores.sqlite.opening import MEMORY, Options, Synchronous
@@ -43,7 +45,7 @@ DEAD_ONLY, PENDING_ONLY = frozenset({State.DEAD}), frozenset({State.PENDING})
 NOT_RUNNING = frozenset(State) - {State.RUNNING}
 
 
-class SQLiteStore(CallersTransaction):
+class SQLiteStore(CallersTransaction, EndOfMove):
     """Jobs in one SQLite file, for up to about eight processes; opens, and migrates, at first use (S4, S5).
 
     `path` is a file, whose folder is created, or `:memory:`. `synchronous` FULL makes each commit safe against a power
@@ -145,8 +147,8 @@ class SQLiteStore(CallersTransaction):
         if not intervals:
             return []
         return await self._connection.write(
-            lambda session: keeping.ensure(session, intervals, present(now)),
-            peek=lambda session: keeping.settled(session, intervals),
+            guarded(lambda session: keeping.ensure(session, intervals, present(now))),
+            peek=guarded(lambda session: keeping.settled(session, intervals)),
         )
 
     async def intervals(self, schedules: Sequence[str]) -> list[Interval]:
@@ -157,7 +159,7 @@ class SQLiteStore(CallersTransaction):
 
     async def put_schedule(self, schedule: Schedule, *, expect: int | None = None) -> Schedule | None:
         """Store the schedule if the revision `expect` is there; None where another one was (T9)."""
-        return await self._connection.write(lambda session: schedules.put(session, schedule, expect))
+        return await self._connection.write(guarded(lambda session: schedules.put(session, schedule, expect)))
 
     async def get_schedule(self, name: str) -> Schedule | None:
         """The schedule of that name."""
@@ -169,7 +171,7 @@ class SQLiteStore(CallersTransaction):
 
     async def delete_schedule(self, name: str) -> bool:
         """Delete the schedule; its jobs stay (T14)."""
-        return await self._connection.write(lambda session: schedules.delete(session, name))
+        return await self._connection.write(guarded(lambda session: schedules.delete(session, name)))
 
     async def due_schedules(self, limit: int, *, now: datetime | None = None) -> DueSchedules:
         """What is due and not paused, earliest first (T12)."""
@@ -179,7 +181,7 @@ class SQLiteStore(CallersTransaction):
         """Advance each schedule and enqueue its job in one transaction (T11, T12)."""
         if not firings:
             return []
-        return await self._connection.write(lambda session: schedules.fire(session, firings, present(now)))
+        return await self._connection.write(guarded(lambda session: schedules.fire(session, firings, present(now))))
 
     # -- what reads
 
@@ -225,14 +227,16 @@ class SQLiteStore(CallersTransaction):
     ) -> Document | None:
         """Write the value if the revision `expect` is there; None where another one was (S12)."""
         return await self._connection.write(
-            lambda session: documents.put(session, namespace, key, value, expect, expires_in, present(now))
+            guarded(lambda session: documents.put(session, namespace, key, value, expect, expires_in, present(now)))
         )
 
     async def delete_document(
         self, namespace: str, key: str, *, expect: int | None = None, now: datetime | None = None
     ) -> bool:
         """Delete the document; answers whether it was there, at the expected revision if one is given (S12)."""
-        return await self._connection.write(lambda session: documents.delete(session, namespace, key, expect, present(now)))
+        return await self._connection.write(
+            guarded(lambda session: documents.delete(session, namespace, key, expect, present(now)))
+        )
 
     async def list_documents(
         self, namespace: str, *, prefix: str = "", after: str = "", limit: int = 1000, now: datetime | None = None

@@ -16,7 +16,7 @@ def delete(session: Session, which: JobFilter, seqs: Sequence[int], now: int) ->
     found = [seq for seq, *_ in _still(session, which, seqs, now)]
     if found:
         session.rows("interval_due_of", seqs=as_json(found))
-        _remove(session, found)
+        remove(session, found)
     return len(found)
 
 
@@ -44,7 +44,7 @@ def redrive(session: Session, which: JobFilter, seqs: Sequence[int], now: int, p
             taken.add((name, key))
         revived[seq] = job_id
     if dropped:
-        _remove(session, list(dropped))
+        remove(session, list(dropped))
     if revived:
         session.rows("revive", seqs=as_json(list(revived)), now=now, reset=int(policy is RedrivePolicy.RESET))
         session.arrived = True
@@ -72,7 +72,8 @@ def _taken(session: Session, found: _Found) -> set[tuple[str, str | None]]:
     return {(keyed[place][1], keyed[place][3]) for place, _, by_key in holders if by_key is not None}
 
 
-def _remove(session: Session, seqs: Sequence[int]) -> None:
+def remove(session: Session, seqs: Sequence[int]) -> None:
+    """Delete these jobs, with what belongs to them."""
     text = as_json(seqs)
     session.rows("delete_failures", seqs=text)
     session.rows("delete_payloads", seqs=text)

@@ -7,9 +7,8 @@ import sqlite3
 import time
 from pathlib import Path
 
-from treadle.stores.sqlite.opening import Options, connect
+from treadle.stores.sqlite.opening import LARGE_LOG, Options, connect
 
-_LARGE = 4 * 1024 * 1024  # bytes of log
 _AGAIN = 1.0  # seconds, after a checkpoint that a reader kept from reaching the end
 
 
@@ -29,7 +28,7 @@ class Checkpointer:
     def after_commit(self, writer: sqlite3.Connection) -> None:
         """Checkpoint if the log has grown large. The lock file is held. What fails is tried again later."""
         try:
-            large = self._log.stat().st_size > _LARGE
+            large = self._log.stat().st_size > LARGE_LOG
         except OSError:
             return
         if large and time.monotonic() >= self._not_before:

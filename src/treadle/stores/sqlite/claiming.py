@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from treadle.core.policies.limits import FUNCTIONS_QUEUE, PLUGIN_QUEUE_PREFIX
 from treadle.core.store import Demand
+from treadle.stores.sqlite.fencing import open_only
 from treadle.stores.sqlite.moments import later
 from treadle.stores.sqlite.rows import (
     ATTEMPTS,
@@ -58,6 +59,7 @@ def look(session: Session, terms: Terms, now: int) -> Taken | None:
             if heads or (waiting is not None and waiting <= now):
                 return None
             next_at += _known(waiting, session.value("claim_next_ready", now=now, **kinds))
+    open_only(session)  # who finds nothing in a store that was moved must be told
     return Taken((), _seconds(next_at, now))
 
 
@@ -70,6 +72,8 @@ def take(session: Session, terms: Terms, now: int) -> Taken:
             taken, upcoming = _serve(session, demand, terms, now)
             rows += taken
             next_at += upcoming
+    if not rows:
+        open_only(session)
     return Taken(rows, _seconds(next_at, now))
 
 

@@ -15,7 +15,7 @@ _SURROGATES = range(0xD800, 0xE000)
 def get(session: Session, namespace: str, key: str, now: int) -> Document | None:
     """The document that is there at `now`."""
     rows = session.rows("document_get", namespace=namespace, key=key, now=now)
-    return _document(key, *rows[0]) if rows else None
+    return document_of(key, *rows[0]) if rows else None
 
 
 def put(
@@ -30,7 +30,7 @@ def put(
     session.rows("documents_sweep", now=now)
     expires_at = None if expires_in is None else later(now, expires_in)
     session.rows("document_put", namespace=namespace, key=key, value=text, revision=revision + 1, expires_at=expires_at)
-    return _document(key, text, revision + 1, expires_at)
+    return document_of(key, text, revision + 1, expires_at)
 
 
 def delete(session: Session, namespace: str, key: str, expect: int | None, now: int) -> bool:
@@ -46,7 +46,7 @@ def listed(session: Session, namespace: str, prefix: str, after: str, limit: int
     """Documents by key, in code-point order."""
     start = max(prefix, f"{after}\0") if after else prefix  # the least text above `after`; NUL is below all others
     rows = session.rows("documents_list", namespace=namespace, start=start, stop=above(prefix), limit=limit, now=now)
-    return [_document(*row) for row in rows]
+    return [document_of(*row) for row in rows]
 
 
 def above(prefix: str) -> str | None:
@@ -61,5 +61,6 @@ def above(prefix: str) -> str | None:
     return None
 
 
-def _document(key: str, value: str, revision: int, expires_at: int | None) -> Document:
+def document_of(key: str, value: str, revision: int, expires_at: int | None) -> Document:
+    """The document of a row."""
     return Document(key, decode(value), revision, None if expires_at is None else from_micros(expires_at))

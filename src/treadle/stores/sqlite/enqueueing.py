@@ -42,14 +42,15 @@ def store_jobs(session: Session, jobs: Sequence[NewJob], now: int) -> Stored:
         seqs = range(last - made + 1, last + 1) if made else range(0)
         held_here = _held(session, chunk, seqs) if made < size else {}
         new = [job.payload_json for place, job in enumerate(chunk) if place not in held_here]
-        _store_long(session, [(seq, text) for seq, text in zip(seqs, new, strict=True) if len(text) > INLINE])
+        store_long(session, [(seq, text) for seq, text in zip(seqs, new, strict=True) if len(text) > INLINE])
         held.update((start + place, seq) for place, seq in held_here.items())
         session.arrived = session.arrived or made > 0
         start += size
     return Stored(now, due, _holders(session, held) if held else {})
 
 
-def _store_long(session: Session, payloads: Sequence[tuple[int, str]]) -> None:
+def store_long(session: Session, payloads: Sequence[tuple[int, str]]) -> None:
+    """Store the payloads that are apart, by the seqs of their jobs."""
     start = 0
     for size in _sizes(len(payloads)):
         part = payloads[start : start + size]

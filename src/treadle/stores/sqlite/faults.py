@@ -6,6 +6,7 @@ import errno
 import sqlite3
 
 from treadle.core.errors import InvalidArgument, SchemaMissing, StoreError, StoreFull, StoreUnavailable, TreadleError
+from treadle.core.transfer import fenced
 
 _PRIMARY = 0xFF  # extended result codes keep the primary code in the lowest byte
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
@@ -45,6 +46,8 @@ def loses_connection(error: BaseException) -> bool:
 
 def _of_sqlite(error: sqlite3.Error, path: str) -> TreadleError:
     text = " ".join(str(error).split())
+    if (refused := fenced(text)) is not None:
+        return refused
     number = code(error)
     if number in _BUSY:
         return StoreUnavailable(

@@ -14,6 +14,7 @@ Synchronous: TypeAlias = Literal["FULL", "NORMAL"]
 MEMORY = ":memory:"
 OLDEST = (3, 37, 0)  # STRICT tables; RETURNING and UPDATE ... FROM are older
 _CACHE_KIB = 16_384
+LARGE_LOG = 4 * 1024 * 1024  # bytes at which it is checkpointed
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,9 @@ def _set_up(connection: sqlite3.Connection, options: Options) -> None:
         f"synchronous = {options.synchronous}",
         # Checkpoints are made by treadle alone, under its lock: see checkpoints.py.
         "wal_autocheckpoint = 0",
-        # The log is cut short when it starts anew, so that its size tells how much of it is not checkpointed.
-        "journal_size_limit = 0",
+        # When the log starts anew it is cut to this, so that a larger one is known to hold what is not checkpointed. It is not
+        # cut to nothing: writing over a log costs half of what letting it grow again does.
+        f"journal_size_limit = {LARGE_LOG}",
         # Some builds overwrite what is deleted with zeros, which doubles the writing; a queue has no use for it.
         "secure_delete = OFF",
         f"cache_size = -{_CACHE_KIB}",

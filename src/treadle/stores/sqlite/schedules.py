@@ -23,8 +23,15 @@ def put(session: Session, schedule: Schedule, expect: int | None) -> Schedule | 
     revision = 0 if current is None else current.revision
     if expect is not None and expect != revision:
         return None
+    stored = replace(schedule, revision=revision + 1)
+    write(session, "schedule_put", stored)
+    return stored
+
+
+def write(session: Session, statement: str, schedule: Schedule) -> None:
+    """Write the schedule as it is, by that statement."""
     session.rows(
-        "schedule_put",
+        statement,
         name=schedule.name,
         expression=schedule.expression,
         tz=schedule.tz,
@@ -33,9 +40,8 @@ def put(session: Session, schedule: Schedule, expect: int | None) -> Schedule | 
         next_at=_micros(schedule.next_at),
         last_at=_micros(schedule.last_at),
         paused=int(schedule.paused),
-        revision=revision + 1,
+        revision=schedule.revision,
     )
-    return replace(schedule, revision=revision + 1)
 
 
 def get(session: Session, name: str) -> Schedule | None:

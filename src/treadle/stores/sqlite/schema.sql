@@ -101,5 +101,13 @@ CREATE TABLE treadle_schedules (
 CREATE INDEX treadle_schedules_next ON treadle_schedules (next_at) WHERE paused = 0 AND next_at IS NOT NULL;
 CREATE INDEX treadle_schedules_last ON treadle_schedules (last_at) WHERE paused = 0 AND last_at IS NOT NULL;
 
+-- What this store knows of the latest move that it took part in, as JSON; no row where there was none (S13). While the mark
+-- closes the store, triggers refuse what it forbids (fences/), and `open` is 1 only within a transaction of the move itself.
+CREATE TABLE treadle_move (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    mark TEXT NOT NULL,
+    open INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
 -- The schema versions that were applied; made before the first migration.
 CREATE TABLE treadle_schema (version INTEGER PRIMARY KEY) STRICT;

@@ -23,6 +23,12 @@ def migrations() -> tuple[str, ...]:
     return tuple(files(__package__).joinpath("migrations", name).read_text("utf-8") for name in found)
 
 
+@cache
+def fence(name: str) -> str:
+    """The triggers of `fences/NAME.sql`, without comments."""
+    return _COMMENT.sub("", files(__package__).joinpath("fences", f"{name}.sql").read_text("utf-8"))
+
+
 def schema() -> str:
     """All tables as the newest version has them, for people to read."""
     return files(__package__).joinpath("schema.sql").read_text("utf-8")

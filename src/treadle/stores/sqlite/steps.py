@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from treadle.core.filter import JobFilter
 from treadle.stores.sqlite.connection import Connection
+from treadle.stores.sqlite.fencing import open_only
 from treadle.stores.sqlite.finding import pick
 from treadle.stores.sqlite.moments import present
 from treadle.stores.sqlite.session import Session
@@ -33,6 +34,7 @@ async def in_steps(
     `change` is handed the picked seqs and looks again which of them still match; `size` says how many it changed.
     """
     moment = present(now)
+    await connection.read(open_only)
     answers: list[T] = []
     changed = 0
     after = ""

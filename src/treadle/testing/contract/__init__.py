@@ -9,6 +9,7 @@ from treadle.testing.contract.concurrency import concurrency
 from treadle.testing.contract.delete import delete
 from treadle.testing.contract.documents import documents
 from treadle.testing.contract.enqueue import enqueue
+from treadle.testing.contract.fence import fence
 from treadle.testing.contract.find import find
 from treadle.testing.contract.finish import finish
 from treadle.testing.contract.intervals import intervals
@@ -23,6 +24,7 @@ from treadle.testing.contract.schema import schema
 from treadle.testing.contract.stats import stats
 from treadle.testing.contract.times import times
 from treadle.testing.contract.tokens import tokens
+from treadle.testing.contract.transfer import transfer
 from treadle.testing.contract.transitions import transitions
 from treadle.testing.contract.trial import Trial
 from treadle.testing.opening import StoreFactory, opened
@@ -48,6 +50,8 @@ GROUPS: tuple[Group[Trial], ...] = (
     intervals,
     schedules,
     documents,
+    fence,
+    transfer,
     schema,
     concurrency,
     model,

@@ -3,6 +3,7 @@
 -- limit, queues (a list, or -1 for every one that no face owns), names (a list, or -1 for any), the max_attempts of each
 -- name, the max_attempts where names is -1. Result: microseconds until the next job is due, or -1 for none; 1 if
 -- this call stopped at one of its own bounds and wants to be repeated for the rest; jobs taken for each demand; the jobs.
+--@include fence
 --@include pend
 --@include merge
 local MOST_KINDS = 1000 -- that one demand merges; the agenda has the best in front

@@ -1,6 +1,7 @@
 -- Deletes those of the given jobs that match and do not run (E2, E29).
 -- Keys: the tag. Arguments: now, filter as include/filter.lua reads it, the most to delete, ids (a list, oldest first).
 -- Result: how many were deleted.
+--@include fence
 --@include forget
 --@include filter
 local most, ids = number(), list()

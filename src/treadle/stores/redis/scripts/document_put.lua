@@ -1,21 +1,15 @@
 -- Writes a document, if the expected revision is there (S12), and throws some expired ones out.
 -- Keys: the tag. Arguments: now, namespace, key, value, expected revision (or empty), microseconds until it expires (or
 -- empty). Result: revision, moment of expiry or false; or false where another revision was there.
+--@include fence
 --@include document
 local PURGED = 20
 local namespace, key, value, expected, lives = argument(), argument(), argument(), number(), optional()
 local present = current(namespace, key)
 local revision = present and present[$REVISION] or 0
 if expected and expected ~= revision then return false end
-local documents, keys = documents_of(namespace)
 local expires_at = lives and later(now, lives)
-redis.call('HSET', documents, key, cmsgpack.pack({revision + 1, expires_at, value}))
-redis.call('ZADD', keys, 0, key)
-if expires_at then
-  redis.call('ZADD', EXPIRING, score(expires_at), expiry_of(namespace, key))
-else
-  redis.call('ZREM', EXPIRING, expiry_of(namespace, key))
-end
+keep(namespace, key, {revision + 1, expires_at, value})
 for _, expiry in ipairs(redis.call('ZRANGEBYSCORE', EXPIRING, '-inf', score(now), 'LIMIT', 0, PURGED)) do
   local colon = expiry:find(':', 1, true)
   local length = tonumber(expiry:sub(1, colon - 1))

@@ -2,6 +2,7 @@
 -- Keys: the tag. Arguments: now, then groups of jobs as include/new.lua reads them.
 -- Result: now; places of the jobs that are not new, each followed by the place of its holder in the third part; the
 -- holders, whole. Unlike ensure.lua it knows nothing of intervals, since a job enqueued by hand is none.
+--@include fence
 --@include new
 local groups, ids = {}, {}
 while at < #ARGV do groups[#groups + 1] = read_group(ids) end

@@ -3,6 +3,7 @@
 -- Keys: the tag. Arguments: now, how many, then each: the interval as the client's text, and its copy as a group of one
 -- that include/new.lua reads. Result: for each 0, or 1 and an id (stored now), or 2 and an id (the id was taken); the
 -- jobs of those ids, whole.
+--@include fence
 --@include new
 --@include interval
 local intervals, due_at = K .. ':intervals', K .. ':interval-due'

@@ -2,6 +2,7 @@
 -- Keys: the tag. Arguments: now, how many, then each: name, revision and next_at as read (a moment, or empty), the new
 -- next_at (a moment, or empty), the job as a group of one that include/new.lua reads. Result: for each 0 where the schedule
 -- has changed, 1 and an id (stored now), or 2 and an id (the holder of its id or key); the jobs of those ids, whole.
+--@include fence
 --@include new
 --@include schedule
 local answers, ids, groups = {}, {}, {}

@@ -1,6 +1,7 @@
 -- Sends those of the given dead letters round again that match; one whose dedupe key is held goes (E17).
 -- Keys: the tag. Arguments: now, filter as include/filter.lua reads it, 1 to start the counts again or 0 to keep them,
 -- the most to handle, ids (a list, oldest first). Result: ids revived; ids dropped.
+--@include fence
 --@include forget
 --@include filter
 local reset, most, ids = argument() == '1', number(), list()

@@ -1,5 +1,6 @@
 -- Makes those of the given pending jobs due now that match (E2).
 -- Keys: the tag. Arguments: now, filter as include/filter.lua reads it, ids (a list). Result: how many there were.
+--@include fence
 --@include pend
 --@include interval
 --@include filter

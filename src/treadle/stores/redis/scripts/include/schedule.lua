@@ -29,6 +29,13 @@ local function write_schedule(name, schedule)
   index(LAST, name, schedule[$LAST_AT], schedule[$PAUSED])
 end
 
+local function forget_schedule(name)
+  redis.call('ZREM', NAMES, name)
+  redis.call('ZREM', NEXT, name)
+  redis.call('ZREM', LAST, name)
+  return redis.call('HDEL', SCHEDULES, name)
+end
+
 -- As the client gets it: its name in front.
 local function answer_of(name, schedule)
   return {name, schedule[$REVISION], schedule[$NEXT_AT], schedule[$LAST_AT], schedule[$PAUSED] and 1 or 0, schedule[$MEANING]}

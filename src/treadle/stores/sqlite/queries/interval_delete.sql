@@ -1,0 +1,2 @@
+-- Forget the interval :schedule.
+DELETE FROM treadle_intervals WHERE schedule = :schedule

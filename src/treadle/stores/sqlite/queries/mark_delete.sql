@@ -1,0 +1,2 @@
+-- Forget that there was a move.
+DELETE FROM treadle_move
