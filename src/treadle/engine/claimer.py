@@ -42,7 +42,7 @@ class Claimer:
         self._logger = logger
         self._threads_taken = threads_taken
         self._most_threads = SPARE_THREADS + concurrency
-        self._at_bound = False
+        self.at_bound = False  # whether plain handlers are left out, all threads being taken
         self._lost: dict[str, float] = {}
         self.next_in = 0.0
 
@@ -90,11 +90,11 @@ class Claimer:
     def _names(self) -> dict[str, int]:
         taken = self._threads_taken()
         at_bound = taken >= self._most_threads
-        if at_bound and not self._at_bound:
+        if at_bound and not self.at_bound:
             self._logger.error(
                 "%d threads are held by plain handlers, most past their timeout: none is claimed until one ends (limit %d)",
                 taken,
                 self._most_threads,
             )
-        self._at_bound = at_bound
+        self.at_bound = at_bound
         return self._registry.claimable(self._profile.max_attempts, plain=not at_bound)

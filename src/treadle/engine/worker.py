@@ -10,7 +10,7 @@ from typing import Any
 
 from treadle.core.errors import StoreError
 from treadle.core.job import Job
-from treadle.core.outcome import Outcome, Released
+from treadle.core.outcome import Done, Outcome, Released
 from treadle.core.profile import Profile
 from treadle.core.store import Claim, Ending, Store
 from treadle.engine.alarm import Alarm
@@ -64,6 +64,9 @@ class Worker:
         self._alarm = Alarm()
         self._outage = Outage("claiming", logger)
         self._running: dict[str, Execution] = {}
+        # Whether the last claim took all there was, so that a slot that becomes free is no reason to look again.
+        self._sated = False
+        self._draining = 0
         self._reserved = 0
         self._stopping = 0  # how many stops are under way
         self.stops = 0  # how many there have been: what began to claim before the latest one claims no more
@@ -185,6 +188,7 @@ class Worker:
         # One that is begun within the claiming has no task yet, and only that one can run this.
         if any(execution.task in (None, self._driver) for execution in self._running.values()):
             raise RuntimeError("a handler must not wait for its own worker; enqueue, and let the worker run it")
+        self._draining += 1
         try:
             while self._may_claim(stops):
                 jobs = await self._claim(self._free())
@@ -205,6 +209,7 @@ class Worker:
             self._torn = True
             raise
         finally:
+            self._draining -= 1
             for claim in again:
                 self._settler.add(Ending(claim, Released()))
             await self._settler.flush(5.0)
@@ -236,9 +241,8 @@ class Worker:
                 self._settler.add(Ending(claim, Released()))  # claimed in the moment of stopping
             else:
                 self._begin(claim, job)
-        if len(jobs) >= free:
-            return 0.0
-        return min(self._claimer.next_in, self._poll_interval)
+        self._sated = len(jobs) < free and not self._claimer.at_bound
+        return 0.0 if len(jobs) >= free else min(self._claimer.next_in, self._poll_interval)
 
     async def _claim(self, free: int) -> list[tuple[Claim, Job]]:
         if free <= 0:
@@ -283,12 +287,20 @@ class Worker:
             return
         following = None if execution.job.schedule is None else self._intervals.following(execution.job)
         self._settler.add(Ending(execution.claim, outcome, following))
-        self._alarm.ring_here()
+        if not self._content():
+            self._alarm.ring_here()
+
+    def _content(self) -> bool:
+        """Whether nobody waits for jobs to end: the store had no more to claim, and no stop or drain is under way."""
+        return self._sated and not self._stopping and not self._draining
 
     def _written(self, endings: Iterable[Ending]) -> None:
+        again = False
         for ending in endings:
             self._renewer.remove(ending.claim)
-        self._alarm.ring()
+            again = again or ending.following is not None or not isinstance(ending.outcome, Done)
+        if again or not self._content():
+            self._alarm.ring()
 
     # -- ending early
 
