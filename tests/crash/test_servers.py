@@ -30,7 +30,8 @@ def test_kill_9_of_the_server_in_the_middle_of_the_load(served):
     assert served.tasks.sync.stats().dead == 24
 
 
-def test_a_server_that_is_away_costs_few_words_little_work_and_no_attempt(served):
+@pytest.mark.parametrize("seconds", [3, pytest.param(20, marks=pytest.mark.soak)])
+def test_a_server_that_is_away_costs_few_words_little_work_and_no_attempt(served, seconds):
     """The work goes on within five seconds of its return, and the idle workers' attempts are not spent."""
     worker = served.worker(LEASE="30")
     first = served.tasks.sync.enqueue("quick", 1).id
@@ -38,14 +39,14 @@ def test_a_server_that_is_away_costs_few_words_little_work_and_no_attempt(served
     served.server.stop()
     process = psutil.Process(worker.pid)
     before, words = sum(process.cpu_times()[:2]), len(worker.output.read_text().splitlines())
-    moment.wait(3)  # how long it is away is what is tested
+    moment.wait(seconds)  # how long it is away is what is tested
     used = sum(process.cpu_times()[:2]) - before
     served.server.start()
     second = served.tasks.sync.enqueue("quick", 1).id
     served.until(lambda: served.job(second).state == "done", "the work goes on", 5)
     told = worker.output.read_text().splitlines()[words:]
-    print(f"away for 3 s: {used:.2f} s of CPU, {len(told)} lines")
-    assert used < 1.0
+    print(f"away for {seconds} s: {used:.2f} s of CPU, {len(told)} lines")
+    assert used < seconds / 5
     assert len(told) < 30
     assert [served.job(id).attempts for id in (first, second)] == [1, 1]
 
