@@ -30,7 +30,7 @@ bench: .venv/ready  ## measure treadle, the bare loops and the peers in one run
 	@$(PY) -m benchmarks
 
 soak: .venv/ready  ## the long crash tests
-	@$(PY) -m pytest -n auto -m soak tests/crash
+	@$(PY) -m pytest -n auto -m soak -s
 
 lock: .venv/ready  ## pin the development environment anew
 	@$(PY) -m pip install --quiet 'uv>=0.13'
@@ -38,4 +38,4 @@ lock: .venv/ready  ## pin the development environment anew
 		--no-header --no-emit-index-url --no-emit-find-links pyproject.toml -o requirements.lock
 
 clean:  ## remove what the targets made
-	rm -rf .venv data dist
+	rm -rf .venv data dist benchmarks/.peers
