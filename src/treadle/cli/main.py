@@ -22,6 +22,7 @@ COMMANDS = {
     "retry": ("treadle.cli.commands.retry", "Send dead jobs round again."),
     "prune": ("treadle.cli.commands.prune", "Delete old jobs."),
     "stats": ("treadle.cli.commands.stats", "Count jobs by state."),
+    "move": ("treadle.cli.commands.move", "Move everything into another store."),
     "cron": ("treadle.cli.commands.cron", "Look after cron schedules."),
     "work": ("treadle.cli.commands.work", "Run an application's jobs until told to stop."),
     "completion": ("treadle.cli.commands.completion", "Print the script that completes treadle in a shell."),

@@ -26,6 +26,10 @@ class Progress:
         self._task: asyncio.Task[None] | None = None
         self._began = time.monotonic()
 
+    def turn_to(self, doing: str, total: int | None = None) -> None:
+        """Take note that something else is being done now."""
+        self._doing, self.total = doing, total
+
     def update(self, count: int) -> None:
         """Take note of how many are done so far."""
         self._count = count

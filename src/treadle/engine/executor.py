@@ -67,6 +67,8 @@ class Executor:
                 raised = await self._in_thread(execution, arguments)
         except BaseException as error:
             raised = error
+        if execution.settled:
+            return  # abandoned meanwhile, and nobody asks any more what it became
         in_time = execution.timer is None or not self._too_late(execution)
         outcome = _DONE if raised is None and in_time else self._judge(execution, raised)
         raised = None  # or the error, whose traceback holds this frame, would keep both until a garbage collection

@@ -158,7 +158,22 @@ class Move:
                 if running := await end.store.find(RUNNING, limit=SHOWN + 1):
                     raise _runs(end, running)
         if not self._to_empty(mine, theirs):
-            self._refuse(await clashes(self._source.store, self._target.store))
+            found = await clashes(self._source.store, self._target.store)
+            if found.number and await self._same(mine):
+                raise self._one_store()
+            self._refuse(found)
+
+    async def _same(self, mine: Mark | None) -> bool:
+        """Whether both are one store under two names: what is put into one is seen in the other."""
+        probe = Mark(self._new_id(), Side.SOURCE, Stage.DRAINING, self._target.name, before=_bare(mine))
+        await self._put(self._source, probe, expect=mine)
+        try:
+            return await self._target.store.get_mark() == probe
+        finally:
+            await self._source.store.put_mark(mine, expect=probe)
+
+    def _one_store(self) -> InvalidArgument:
+        return InvalidArgument(f"{self._source.name} and {self._target.name} are the same store")
 
     # -- fencing both
 
@@ -171,7 +186,7 @@ class Move:
             if not paired(mine, theirs):
                 seen = await self._target.store.get_mark()
                 if seen == mine:
-                    raise InvalidArgument(f"{self._source.name} and {self._target.name} are the same store")
+                    raise self._one_store()
                 emptying = self._to_empty(mine.before, seen)
                 marked = Mark(mine.move, Side.TARGET, Stage.DRAINING, self._source.name, emptying=emptying, before=_bare(seen))
                 theirs = await self._put(self._target, marked, expect=seen)

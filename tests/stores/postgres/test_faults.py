@@ -99,7 +99,7 @@ def test_nothing_is_lost_when_the_server_is_killed_and_restarted_mid_load() -> N
         async def fault() -> None:
             for share in (0.2, 0.5, 0.8):
                 while len(load.finished) < share * load.jobs:
-                    await asyncio.sleep(0.005)
+                    await asyncio.to_thread(_PAUSE.wait, 0.005)
                 await asyncio.to_thread(server.kill9)
                 await asyncio.to_thread(server.start)
 
@@ -124,16 +124,16 @@ def test_a_server_that_is_down_for_a_while_costs_little_and_work_goes_on_soon(ca
 
         async def fault() -> None:
             while len(load.finished) < 100:
-                await asyncio.sleep(0.005)
+                await asyncio.to_thread(_PAUSE.wait, 0.005)
             await asyncio.to_thread(server.stop)
             cpu = time.process_time()
-            await asyncio.sleep(5.0)  # the time that the server is away is the subject here
+            await asyncio.to_thread(_PAUSE.wait, 5.0)  # the time that the server is away is the subject here
             cpu = time.process_time() - cpu
             assert cpu < 1.0, f"five seconds without a server cost {cpu:.2f} s of CPU"
             await asyncio.to_thread(server.start)
             back, before = time.monotonic(), len(load.finished)
             while len(load.finished) == before:
-                await asyncio.sleep(0.005)
+                await asyncio.to_thread(_PAUSE.wait, 0.005)
             assert time.monotonic() - back < 5.0, "work goes on within 5 s of the server's return"
 
         await load.run(fault)
@@ -194,7 +194,7 @@ def test_terminated_backends_are_replaced_listener_included_five_times() -> None
                     "where datname = %s and backend_type = 'client backend'",
                     [database],
                 )
-            await asyncio.sleep(0.5)  # the listener is back in a fraction of this; the job must not be what wakes it up
+            await asyncio.to_thread(_PAUSE.wait, 0.5)  # the listener is back in a fraction of this
             times.append(await picked_up())
             counts.append(await asyncio.to_thread(connections))
         print(f"pickup before {before * 1000:.1f} ms, after each round {[round(one * 1000, 1) for one in times]} ms; {counts}")
@@ -222,7 +222,7 @@ def test_cut_connections_are_replaced_and_a_cut_claim_is_found_again() -> None:
         async def fault() -> None:
             for number in range(10):
                 while len(load.finished) < number * 35 + 20:
-                    await asyncio.sleep(0.002)
+                    await asyncio.to_thread(_PAUSE.wait, 0.002)
                 cut()
 
         await load.run(fault)

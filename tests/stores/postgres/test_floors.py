@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +14,9 @@ from treadle.core.job import Job, NewJob
 from treadle.core.store import Demand
 from treadle.stores.postgres import PostgresStore, floors
 from treadle.testing.factory import uuid7
+
+PAUSE = threading.Event()  # for looking again soon at what happens elsewhere
+
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -116,7 +120,7 @@ def test_several_processes_take_each_job_once(url: str) -> None:
                 if len(taken) == 1200:
                     return
                 if not claimed.jobs:
-                    await asyncio.sleep(0.001)
+                    await asyncio.to_thread(PAUSE.wait, 0.001)
 
         async with asyncio.timeout(60):
             await asyncio.gather(*map(enqueue, stores), *(work(store, f"w{at}") for at, store in enumerate(stores * 2)))

@@ -15,6 +15,8 @@ from treadle.core.job import NewJob
 from treadle.stores.postgres import PostgresStore
 from treadle.testing.factory import uuid7
 
+PAUSE = threading.Event()  # for looking again soon at what happens elsewhere
+
 
 def _connections(database: str) -> int:
     with psycopg.connect(shared_server().url) as connection:
@@ -113,7 +115,7 @@ def test_a_cancelled_call_harms_no_other(database: str) -> None:
         await store.stats()
         for delay in (0.0, 0.0005, 0.001, 0.002, 0.005):
             task = asyncio.create_task(store.enqueue([NewJob(uuid7(round(delay * 10_000)), "job")]))
-            await asyncio.sleep(delay)
+            await asyncio.to_thread(PAUSE.wait, delay)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             assert isinstance(await store.count(EVERYTHING), int)

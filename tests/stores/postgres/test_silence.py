@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from treadle.core.outcome import Done
 from treadle.core.store import Claim, Demand, Ending
 from treadle.stores.postgres import PostgresStore, keeper, wakeups
 from treadle.testing.factory import uuid7
+
+PAUSE = threading.Event()  # for looking again soon at what happens elsewhere
 
 
 @contextmanager
@@ -64,7 +67,7 @@ def test_a_finish_whose_answer_was_lost_in_silence_is_known_to_hold() -> None:
         claim = Claim(claimed.jobs[0].id, "t")
         between.stall()
         task = asyncio.create_task(store.finish([Ending(claim, Done())]))
-        await asyncio.sleep(0.1)  # the statement is under way in the silence
+        await asyncio.to_thread(PAUSE.wait, 0.1)  # the statement is under way in the silence
         between.cut()
         between.resume()
         assert await task == {claim}, "the finish is repeated on a new connection"
@@ -132,7 +135,7 @@ def test_a_listener_that_died_in_silence_is_replaced(monkeypatch: pytest.MonkeyP
         between.stall()
         async with asyncio.timeout(10):
             while between.accepted == accepted:  # the listener gave the silent connection up, and tries a new one
-                await asyncio.sleep(0.01)
+                await asyncio.to_thread(PAUSE.wait, 0.01)
         woken.clear()
         between.cut()
         between.resume()

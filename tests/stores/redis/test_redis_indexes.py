@@ -111,7 +111,12 @@ def test_expired_documents_are_thrown_out(server: ValkeyServer, prefix: str):
         late = START + timedelta(seconds=2)
         await store.put_document("new", "k", "x", now=late)
         await store.put_document("new", "k", "y", now=late)
-        assert keys_of(server, prefix) == {"layout": "string", "documents:new": "hash", "document-keys:new": "zset", "namespaces": "set"}
+        assert keys_of(server, prefix) == {
+            "layout": "string",
+            "documents:new": "hash",
+            "document-keys:new": "zset",
+            "namespaces": "set",
+        }
         await store.close()
 
     asyncio.run(run())

@@ -21,6 +21,7 @@ from treadle.cli.printable import printable
 from treadle.cli.signals import StopSignals
 from treadle.core.errors import StoreError
 from treadle.core.job import Job, State
+from treadle.core.transfer import Side, Transfer, checked_fence
 from treadle.stores import shown
 from treadle.stores.memory import MemoryStore
 from treadle.tasks.app import Tasks
@@ -95,7 +96,7 @@ def _configure_logging(level: str | None) -> None:
 async def _work(tasks: Tasks, signals: StopSignals) -> int:
     stop, at_once = signals.attach(tasks.grace)
     try:
-        await tasks.store.due(tasks.settings.queues or ("default",))  # a store that cannot be used is told now, not in the log
+        await _look(tasks)
         await tasks.start()
         tell(_beginning(tasks))
         if isinstance(tasks.store, MemoryStore):
@@ -108,6 +109,15 @@ async def _work(tasks: Tasks, signals: StopSignals) -> int:
     status = 1 if hurried else 0
     signals.ended(status)
     return status
+
+
+async def _look(tasks: Tasks) -> None:
+    """A store that cannot be used is told now, not in the log; one that is being filled is waited for."""
+    await tasks.store.due(tasks.settings.queues or ("default",))
+    if isinstance(tasks.store, Transfer):
+        mark = await tasks.store.get_mark()
+        if mark is not None and mark.side is Side.SOURCE:
+            checked_fence(mark)
 
 
 async def _stop(tasks: Tasks, at_once: asyncio.Event) -> bool:

@@ -84,12 +84,9 @@ class DocumentShelf:
 
     def all(self, after: tuple[str, str] | None, limit: int) -> builtins.list[KeptDocument]:
         """Documents beyond that place, in order, expired ones too."""
-        places = sorted(
-            (namespace, key)
-            for namespace, keys in self._keys.items()
-            for key in keys
-            if after is None or (namespace, key) > after
-        )
+        places = sorted((namespace, key) for namespace, keys in self._keys.items() for key in keys)
+        if after is not None:
+            places = places[bisect_right(places, after) :]
         return [KeptDocument(namespace, self._kept[namespace][key].document(key)) for namespace, key in places[:limit]]
 
     def restore(self, kept: KeptDocument) -> None:

@@ -77,7 +77,7 @@ def founded(settings: Settings) -> bool:
 
 def _connected(settings: Settings) -> psycopg.Connection[Any]:
     try:
-        return psycopg.connect("", autocommit=True, prepare_threshold=None, **settings.conninfo)  # type: ignore[arg-type]  # by name
+        return psycopg.connect("", autocommit=True, prepare_threshold=None, **settings.conninfo)  # type: ignore[arg-type]  # parameters of libpq, by name
     except (psycopg.Error, OSError) as error:
         raise unreachable(settings.place, error) from None
 

@@ -56,7 +56,7 @@ def settings(url: str, options: Mapping[str, object]) -> Settings:
     """The settings of a URL and options; an option given both ways is the argument's. Raises `InvalidArgument`."""
     bare, of_url = _split(url)
     given = {**of_url, **{name: value for name, value in options.items() if value is not None}}
-    made = Settings(bare, **{name: _checked(name, value) for name, value in given.items()})  # type: ignore[arg-type]  # checked by name
+    made = Settings(bare, **{name: _checked(name, value) for name, value in given.items()})  # type: ignore[arg-type]  # each was checked, by its name
     for one in (made.url, made.direct_url or made.url):
         _check(one)
     if not _SCHEMA.fullmatch(made.schema):

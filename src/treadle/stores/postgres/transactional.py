@@ -104,7 +104,7 @@ class Transactional(Part):
 
     def _blocking(self, name: str, parameters: Sequence[object]) -> Sequence[Row]:
         settings = self._runner.settings
-        with psycopg.connect("", autocommit=True, prepare_threshold=None, **settings.conninfo) as connection:  # type: ignore[arg-type]  # by name
+        with psycopg.connect("", autocommit=True, prepare_threshold=None, **settings.conninfo) as connection:  # type: ignore[arg-type]  # parameters of libpq, by name
             return psycopg.RawCursor(connection).execute(statements(settings.schema)[name].encode(), parameters).fetchall()
 
     def _clear(self, error: Exception) -> Exception:

@@ -114,7 +114,7 @@ class _Ear(threading.Thread):
                         "",
                         autocommit=True,
                         prepare_threshold=None,
-                        **self._settings.direct_conninfo,  # type: ignore[arg-type]  # by name
+                        **self._settings.direct_conninfo,  # type: ignore[arg-type]  # parameters of libpq, by name
                     ) as connection:
                         self._listen(connection)
                 except (psycopg.Error, OSError) as error:

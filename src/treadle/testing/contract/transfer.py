@@ -8,7 +8,7 @@ from functools import partial
 
 from treadle.core.errors import Conflict
 from treadle.core.filter import JobFilter
-from treadle.core.job import Key, State
+from treadle.core.job import Job, Key, State
 from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.schedule import Interval
 from treadle.core.store import Demand, Document
