@@ -52,7 +52,7 @@ def test_bad_usage_is_told(treadle: Run, stocked: Shop) -> None:
         (["--from", stocked.url, "--to", "sqlite::memory:"], "lives and ends within one process"),
         (["--from", stocked.url, "--to", "mongo:x"], "is no store that treadle knows"),
         (
-            ["--from", stocked.url, "--to", f"sqlite://{stocked.folder}/./{stocked.url.rpartition('/')[2]}"],
+            ["--from", stocked.url, "--to", f"sqlite:{stocked.folder}/../{stocked.folder.name}/jobs.db"],
             "are the same store",
         ),
         (["--from", stocked.url, "--to", there, "--wait", "soon"], "is not a duration"),

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 import weakref
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -374,6 +375,34 @@ def test_a_plain_handler_that_raises_after_its_timeout_changes_nothing():
         assert await tasks.get(job.id) == job
 
     run(main())
+
+
+def test_an_abandoned_attempt_is_told_once_and_its_late_error_not_at_all(caplog):
+    async def main():
+        tasks = Tasks("memory:", max_attempts=1)
+        release, ended = asyncio.Event(), asyncio.Event()
+
+        @tasks.handler("job", timeout=0.02)
+        async def handler(payload):
+            try:
+                while not release.is_set():
+                    with suppress(asyncio.CancelledError):
+                        await release.wait()
+                raise ValueError("late")
+            finally:
+                asyncio.get_running_loop().call_soon(ended.set)
+
+        job = await outcome(tasks)
+        assert job.state == "dead"
+        release.set()
+        await ended.wait()
+        await asyncio.sleep(0)
+        assert await tasks.get(job.id) == job
+
+    run(main())
+    told = [record.getMessage() for record in caplog.records]
+    assert sum("is dead at attempt 1 of 1" in line for line in told) == 1
+    assert not any("late" in line for line in told)
 
 
 # -- the context beyond its attempt (E12)

@@ -103,18 +103,73 @@ def test_a_stop_ends_a_drain_and_nothing_runs_after_it(url):
 def test_a_drain_that_begins_during_a_stop_runs_nothing_and_holds_nothing_up():
     async def main():
         store = Gated("claim")
-        tasks = Tasks(store)
-        tasks.handle("job", lambda payload: None)
+        tasks = Tasks(store, concurrency=2)
+        tasks.handle("job", _nothing)
         enqueued = await tasks.enqueue("job")
         await tasks.start()
         await store.entered.wait()
         stopping = asyncio.create_task(tasks.stop())
         await asyncio.sleep(0)
+        store.names = ()
+        await tasks.enqueue("job")
         assert await tasks.drain() == 0
         store.gate.set()
         await stopping
         job = await tasks.get(enqueued.id)
         assert (job.state, job.attempts, job.interruptions) == ("pending", 0, 0)  # claimed in the moment of stopping
+        assert (await tasks.stats()).pending == 2
+
+    run(main())
+
+
+def test_a_drain_beside_a_started_worker_shares_its_slots():
+    async def main():
+        store = Gated("claim")
+        tasks = Tasks(store, concurrency=2)
+        running = most = 0
+
+        @tasks.handler("job")
+        async def job(payload):
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            for _ in range(5):
+                await asyncio.sleep(0)
+            running -= 1
+
+        await tasks.enqueue_many([{"name": "job"}] * 20)
+        await tasks.start()
+        await store.entered.wait()
+        draining = [asyncio.create_task(tasks.drain()) for _ in range(3)]
+        for _ in range(20):
+            await asyncio.sleep(0)
+        store.gate.set()
+        await asyncio.gather(*draining)
+        await until_async(lambda: _done(tasks, 20))
+        await tasks.stop()
+        assert most == 2
+
+    run(main())
+
+
+def test_a_handler_that_ends_well_in_the_last_moments_of_a_stop_has_succeeded():
+    async def main():
+        tasks = Tasks("memory:")
+        started = asyncio.Event()
+
+        @tasks.handler("job", timeout=60)
+        async def job(payload):
+            started.set()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                return  # all that was left to do is done
+
+        enqueued = await tasks.enqueue("job")
+        await tasks.start()
+        await started.wait()
+        await tasks.stop(0)
+        assert await _is_done(tasks, enqueued)
 
     run(main())
 
@@ -264,10 +319,14 @@ def test_results_that_a_loop_ended_over_are_left_to_their_leases():
     tasks = Tasks(Gated("finish"), concurrency=3)
 
     async def main():
-        tasks.handle("job", _nothing)
-        await tasks.enqueue_many([{"name": "job"}] * 3)
+        @tasks.handler("job")
+        async def job(payload):
+            if payload:
+                await tasks.store.entered.wait()  # the others end while the first one's result is being written
+
+        await tasks.enqueue_many([{"name": "job", "payload": number} for number in range(3)])
         await tasks.start()
-        await tasks.store.entered.wait()
+        await until(lambda: tasks._engine().worker._settler.backlog == 2)
         return tasks._engine()
 
     engine = asyncio.run(main())
@@ -333,6 +392,39 @@ def test_a_job_that_lost_its_lease_and_still_runs_here_is_not_taken_round_and_ro
         await until(lambda: not tasks._engine().worker.running)
         clock.advance(worker.BUSY)
         await until_async(lambda: _is_done(tasks, enqueued))
+        await tasks.stop()
+
+    run(main())
+
+
+def test_a_renewal_does_not_shorten_a_lease_that_was_extended_by_hand():
+    async def main():
+        clock = ManualClock()
+        store = MemoryStore()
+        tasks = Tasks(store, clock=clock, lease=60, concurrency=2)
+        began = clock.now()
+        extended, go = asyncio.Event(), asyncio.Event()
+
+        @tasks.handler("extends")
+        async def extends(payload, ctx):
+            assert await ctx.extend_lease(600)
+            extended.set()
+            await go.wait()
+
+        @tasks.handler("other")
+        async def other(payload):
+            await go.wait()
+
+        one, two = await tasks.enqueue("extends"), await tasks.enqueue("other")
+        await tasks.start()
+        await extended.wait()
+        await until_async(lambda: _state(tasks, two, "running", 1))
+        clock.advance(40)
+        await until_async(lambda: _leased(tasks, two, clock.now() + timedelta(seconds=60)))  # by the same round of renewals
+        assert (await tasks.get(one.id)).lease_until == began + timedelta(seconds=600)
+        clock.advance(530)  # and when a third of the usual lease is over at its end, it is renewed as usual
+        await until_async(lambda: _leased(tasks, one, clock.now() + timedelta(seconds=60)))
+        go.set()
         await tasks.stop()
 
     run(main())
