@@ -21,7 +21,7 @@ from treadle.cli.printable import printable
 from treadle.cli.signals import StopSignals
 from treadle.core.errors import StoreError
 from treadle.core.job import Job, State
-from treadle.core.transfer import Side, Transfer, checked_fence
+from treadle.core.transfer import Transfer, checked_fence
 from treadle.stores import shown
 from treadle.stores.memory import MemoryStore
 from treadle.tasks.app import Tasks
@@ -112,12 +112,10 @@ async def _work(tasks: Tasks, signals: StopSignals) -> int:
 
 
 async def _look(tasks: Tasks) -> None:
-    """A store that cannot be used is told now, not in the log; one that is being filled is waited for."""
+    """A store that cannot be used, or that a move has closed, is told now, and not in the log."""
     await tasks.store.due(tasks.settings.queues or ("default",))
     if isinstance(tasks.store, Transfer):
-        mark = await tasks.store.get_mark()
-        if mark is not None and mark.side is Side.SOURCE:
-            checked_fence(mark)
+        checked_fence(await tasks.store.get_mark())
 
 
 async def _stop(tasks: Tasks, at_once: asyncio.Event) -> bool:
