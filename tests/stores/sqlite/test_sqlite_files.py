@@ -3,6 +3,7 @@
 import asyncio
 import random
 import sqlite3
+import threading
 
 import pytest
 
@@ -113,3 +114,22 @@ def test_a_prune_in_small_steps_takes_the_oldest_ids_first(queues, monkeypatch):
         await store.close()
 
     asyncio.run(main())
+
+
+def test_a_new_file_that_another_connection_is_writing_to_is_waited_for(tmp_path):
+    """The switch to the write-ahead log is the one statement for which SQLite itself does not wait."""
+    path = tmp_path / "app.db"
+    app = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    app.execute("CREATE TABLE people (name TEXT)")
+    app.execute("BEGIN IMMEDIATE")
+    app.execute("INSERT INTO people VALUES ('ada')")
+    threading.Timer(0.3, lambda: app.execute("COMMIT")).start()
+
+    async def main():
+        store = SQLiteStore(path)
+        await store.migrate()
+        await store.close()
+
+    asyncio.run(main())
+    assert app.execute("SELECT count(*) FROM people").fetchone() == (1,)
+    app.close()

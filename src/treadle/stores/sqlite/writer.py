@@ -211,10 +211,27 @@ class Writer:
             self._lock.release()
 
 
+def _in_wal_mode(connection: sqlite3.Connection, options: Options) -> str:
+    """Switch a new file to the write-ahead log; answers the mode it is in then.
+
+    SQLite does not wait here for another program's lock, as it does elsewhere, so this does.
+    """
+    deadline = time.monotonic() + options.busy_timeout
+    while True:
+        try:
+            [(mode,)] = connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.005)
+        else:
+            return str(mode)
+
+
 def _prepared(connection: sqlite3.Connection, options: Options) -> str:
     """The journal mode and the tables; answers what was done to the tables. The lock file is held."""
     if not options.in_memory:
-        [(mode,)] = connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        mode = _in_wal_mode(connection, options)
         if mode != "wal":
             raise StoreError(f"the file system of {options.path} cannot hold a write-ahead log; put the store on a local disk")
     if current(connection):  # without a transaction, which would wait for a caller's that is open (E10)
