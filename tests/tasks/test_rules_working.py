@@ -10,7 +10,7 @@ import pytest
 
 from treadle import Fixed, InvalidArgument, StoreUnavailable, Tasks
 from treadle.core.outcome import RetryAfter
-from treadle.core.store import Ending
+from treadle.core.store import Demand, Ending
 from treadle.engine import service, worker
 from treadle.stores.memory import MemoryStore
 from treadle.testing import ManualClock
@@ -675,6 +675,29 @@ def test_an_interval_goes_on_from_the_end_of_a_run_wherever_it_ran(url):
             assert await other.drain() == 0
             clock.advance(60)
         assert runs == ["payload"] * 3
+        await registering.close()
+
+    run(main())
+
+
+def test_an_interval_goes_on_after_a_run_whose_worker_died_whoever_takes_it_back(url):
+    """The last attempt ends, dead, in the sweep of a worker that does not know the name; the next copy comes with it (E21)."""
+
+    async def main():
+        clock = ManualClock()
+        registering = Tasks(url, clock=clock, max_attempts=1)
+        sweeping = Tasks(registering.store, clock=clock)
+        registering.handle("report", _nothing)
+        registering.every("report", 300, "payload")
+        await registering._engine().intervals.run_once()
+        claimed = await registering.store.claim(
+            "token", [Demand(1, names={"report": 1})], worker="dies", lease=60, now=clock.now()
+        )
+        clock.advance(61)
+        assert await sweeping.run_once() == 0
+        assert (await sweeping.get(claimed.jobs[0].id)).last_error == "visibility timeout exceeded"
+        [copy] = await sweeping.list(states=["pending"])
+        assert (copy.name, copy.payload, copy.run_at) == ("report", "payload", clock.now() + timedelta(seconds=300))
         await registering.close()
 
     run(main())
