@@ -152,6 +152,70 @@ def test_a_drain_beside_a_started_worker_shares_its_slots():
     run(main())
 
 
+def test_slots_that_a_cancelled_drain_leaves_are_used_by_the_started_worker():
+    class Before(Gated):
+        async def claim(self, *args, **options):
+            await self._through("claim")
+            return await super().claim(*args, **options)
+
+    async def main():
+        store = Before()
+        tasks = Tasks(store, concurrency=2, poll_interval=3600)
+        go, running = asyncio.Event(), []
+
+        @tasks.handler("job")
+        async def job(payload):
+            running.append(payload)
+            await go.wait()
+
+        await tasks.start()
+        for _ in range(20):
+            await asyncio.sleep(0)  # until the worker sleeps, having found nothing
+        store.names = ("claim",)
+        draining = asyncio.create_task(tasks.drain())
+        await store.entered.wait()
+        await tasks.enqueue_many([{"name": "job", "payload": number} for number in range(6)])
+        for _ in range(20):
+            await asyncio.sleep(0)  # the worker wakes, and finds every slot taken by the drain
+        store.names = ()
+        store.gate.set()
+        await until(lambda: len(running) == 2)
+        draining.cancel()
+        await asyncio.gather(draining, return_exceptions=True)
+        go.set()
+        async with asyncio.timeout(10):
+            await until_async(lambda: _done(tasks, 6))
+        await tasks.stop()
+
+    run(main())
+
+
+def test_a_drain_that_begins_while_a_stop_waits_for_jobs_runs_nothing():
+    async def main():
+        tasks = Tasks("memory:", concurrency=2)
+        started, go, ran = asyncio.Event(), asyncio.Event(), []
+
+        @tasks.handler("job")
+        async def job(payload):
+            ran.append(payload)
+            started.set()
+            await go.wait()
+
+        await tasks.enqueue("job", "first")
+        await tasks.start()
+        await started.wait()
+        stopping = asyncio.create_task(tasks.stop())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        await tasks.enqueue("job", "second")
+        assert await tasks.drain() == 0
+        go.set()
+        await stopping
+        assert ran == ["first"]
+
+    run(main())
+
+
 def test_a_handler_that_ends_well_in_the_last_moments_of_a_stop_has_succeeded():
     async def main():
         tasks = Tasks("memory:")

@@ -6,13 +6,15 @@ import threading
 
 import pytest
 
-from treadle import StoreUnavailable
+from treadle import StoreUnavailable, Tasks
 from treadle.engine.abort import Aborted
 from treadle.engine.alarm import Alarm
+from treadle.engine.claimer import Claimer
 from treadle.engine.clock import EngineClock
 from treadle.engine.gatherer import Gatherer
 from treadle.engine.outage import Outage
 from treadle.engine.service import Service
+from treadle.stores.memory import MemoryStore
 from treadle.testing import ManualClock
 
 
@@ -194,3 +196,39 @@ def test_a_service_survives_what_its_rounds_raise(error, caplog):
 
     asyncio.run(main())
     assert caplog.records
+
+
+def test_at_the_bound_of_threads_only_async_handlers_are_claimed_and_it_is_told_once_each_time(caplog):
+    async def main():
+        store, taken = MemoryStore(), 9
+        tasks = Tasks(store, concurrency=1)
+        tasks.handle("plain", lambda payload: None)
+
+        @tasks.handler("async")
+        async def handler(payload):
+            pass
+
+        claimer = Claimer(
+            store,
+            tasks._registry,
+            tasks._profile,
+            concurrency=1,
+            queues=None,
+            poll_interval=1.0,
+            worker_id="w",
+            clock=EngineClock(),
+            logger=logging.getLogger("treadle"),
+            threads_taken=lambda: taken,
+        )
+        await tasks.enqueue_many([{"name": name} for name in ("plain", "async", "plain", "async")])
+        for _ in range(3):
+            assert {job.name for _, job in await claimer.claim(1)} <= {"async"}
+        assert claimer.at_bound
+        taken = 8
+        assert [job.name for _, job in await claimer.claim(4)] == ["plain", "plain"]
+        assert not claimer.at_bound
+        taken = 9
+        assert await claimer.claim(1) == []
+
+    asyncio.run(main())
+    assert [record.getMessage()[:34] for record in caplog.records] == ["9 threads are held by plain handle"] * 2

@@ -234,6 +234,7 @@ class Worker:
         """Claim and start what is due; answers how long to sleep, None for until rung."""
         free = self._free()
         if free <= 0:
+            self._sated = False  # the slots may be a drain's that ends before its jobs do: a freed one must ring
             return self._poll_interval if self._settler.backlog >= BACKLOG else None
         jobs = await self._claim(free)
         for claim, job in jobs:
