@@ -59,7 +59,6 @@ class Engine:
     ) -> None:
         self._store = store
         self._clock = clock
-        self._logger = logger
         self._listener: Listener | None = None
         self.enqueuer = Enqueuer(store, clock)
         poll = settings.poll_interval

@@ -48,7 +48,7 @@ class Executor:
         self.threads_taken = 0
 
     async def run(self, execution: Execution) -> None:
-        """Run the handler once and settle what became of it; None where the loop is being torn down around it.
+        """Run the handler once and settle what became of it, with None where the loop is being torn down around it.
 
         Whatever the handler raises, SystemExit and KeyboardInterrupt included, fails the attempt and goes no further.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
 
 import click
@@ -12,16 +13,16 @@ from treadle.cli.ages import standing
 from treadle.cli.document import job_document
 from treadle.cli.opening import with_operations
 from treadle.cli.options import json_option, name_option, status_option, store_option
-from treadle.cli.output import Out, encoded
+from treadle.cli.output import Out
 from treadle.cli.parameters import PlainInteger
 from treadle.cli.progress import Progress
 from treadle.cli.states import colour_of
-from treadle.cli.table import Column, Table
+from treadle.cli.streaming import print_json, print_table
+from treadle.cli.table import Column
 from treadle.core.filter import JobFilter
 from treadle.core.job import Job, State
 from treadle.engine.operations import Operations
 
-PAGE = 200
 COLUMNS = (
     Column("STATE", style=colour_of),
     Column("NAME", least=16, room=8),
@@ -53,7 +54,10 @@ def command(states: tuple[str, ...], names: tuple[str, ...], limit: int | None, 
     async def printed(operations: Operations) -> None:
         async with Progress("Listing", wanted=not out.terminal) as progress:
             jobs = _counted(operations.iterate(which, limit), progress)
-            await (_print_json(out, jobs) if as_json else _print_table(out, jobs))
+            if as_json:
+                await print_json(out, jobs, job_document)
+            else:
+                await print_table(out, COLUMNS, jobs, partial(_row, now=datetime.now(UTC)), "No jobs.")
 
     with_operations(printed)
     out.flush()
@@ -64,30 +68,6 @@ async def _counted(jobs: AsyncIterator[Job], progress: Progress) -> AsyncIterato
     async for job in jobs:
         progress.update(next(numbers))
         yield job
-
-
-async def _print_json(out: Out, jobs: AsyncIterator[Job]) -> None:
-    """One array, a job a line, written as it is read."""
-    before = b"["
-    async for job in jobs:
-        out.raw(before + encoded(job_document(job)))
-        before = b",\n "
-    out.raw(b"]\n" if before != b"[" else b"[]\n")
-
-
-async def _print_table(out: Out, jobs: AsyncIterator[Job]) -> None:
-    table = Table(out, COLUMNS)
-    now = datetime.now(UTC)
-    page: list[list[str]] = []
-    async for job in jobs:
-        page.append(_row(job, now))
-        if len(page) == PAGE:
-            table.rows(page)
-            page = []
-    if page:
-        table.rows(page)
-    elif not table.begun:
-        out.line("No jobs.")
 
 
 def _row(job: Job, now: datetime) -> list[str]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias, assert_never
 
 from treadle.core.clock import from_micros, to_micros
+from treadle.core.draft import job_draft, sealed
 from treadle.core.job import Failure, Job, Key, State
 from treadle.core.outcome import Dead, Done, Outcome, Released, RetryAfter
 from treadle.core.payload import decode
@@ -16,15 +17,6 @@ from treadle.core.store import Claim, Document
 Row: TypeAlias = Sequence[Any]
 
 
-class _Draft(Job):
-    """A job that is still being written: a frozen dataclass of twenty fields costs ten times as much to make."""
-
-    __slots__ = ()
-    __setattr__ = object.__setattr__
-    __delattr__ = object.__delattr__
-
-
-_new = object.__new__
 _LAST = chr(0x10FFFF)
 
 
@@ -87,7 +79,7 @@ def claimed(rows: Sequence[Row], worker: str) -> list[Job]:
         lease_until,
         note,
     ) in rows:
-        draft: Any = _new(_Draft)
+        draft = job_draft()
         draft.id = job_id
         draft.queue = queue
         draft.name = name
@@ -108,8 +100,7 @@ def claimed(rows: Sequence[Row], worker: str) -> list[Job]:
         draft.lease_until = lease_until
         draft.note = note
         draft.failures = ()
-        draft.__class__ = Job
-        jobs.append(draft)
+        jobs.append(sealed(draft))
     return jobs
 
 

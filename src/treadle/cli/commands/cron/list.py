@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from functools import partial
 
 import click
 
 from treadle.cli.ages import relative
 from treadle.cli.options import json_option, store_option
-from treadle.cli.output import Out, encoded
+from treadle.cli.output import Out
 from treadle.cli.progress import Progress
 from treadle.cli.schedules import schedule_document, sentence, with_schedules
-from treadle.cli.table import Column, Table
+from treadle.cli.streaming import print_json, print_table
+from treadle.cli.table import Column
 from treadle.core.schedule import Schedule
 from treadle.engine.schedules import Schedules
 
-PAGE = 200
 PAUSED, OVERDUE = "paused", "due "
 
 
@@ -47,34 +47,13 @@ def command(as_json: bool) -> None:
 
     async def printed(schedules: Schedules) -> None:
         async with Progress("Listing", "schedules", wanted=not out.terminal):
-            await (_print_json(out, schedules.iterate()) if as_json else _print_table(out, schedules.iterate()))
+            if as_json:
+                await print_json(out, schedules.iterate(), schedule_document)
+            else:
+                await print_table(out, COLUMNS, schedules.iterate(), partial(_row, now=datetime.now(UTC)), "No schedules.")
 
     with_schedules(printed)
     out.flush()
-
-
-async def _print_json(out: Out, schedules: AsyncIterator[Schedule]) -> None:
-    """One array, a schedule a line, written as it is read."""
-    before = b"["
-    async for schedule in schedules:
-        out.raw(before + encoded(schedule_document(schedule)))
-        before = b",\n "
-    out.raw(b"]\n" if before != b"[" else b"[]\n")
-
-
-async def _print_table(out: Out, schedules: AsyncIterator[Schedule]) -> None:
-    table = Table(out, COLUMNS)
-    now = datetime.now(UTC)
-    page: list[list[str]] = []
-    async for schedule in schedules:
-        page.append(_row(schedule, now))
-        if len(page) == PAGE:
-            table.rows(page)
-            page = []
-    if page:
-        table.rows(page)
-    elif not table.begun:
-        out.line("No schedules.")
 
 
 def _row(schedule: Schedule, now: datetime) -> list[str]:
