@@ -11,7 +11,10 @@ from treadle.core.policies.retry import RetryPolicy
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What holds for every job of a queue unless the job or its handler says otherwise. Durations are seconds."""
+    """What holds for every job of a queue unless the job or its handler says otherwise. Durations are seconds.
+
+    `renews` False means one lease from the claim on, which nothing prolongs (F7).
+    """
 
     name: str
     max_attempts: int
@@ -22,3 +25,4 @@ class Profile:
     max_run: float
     redrive: RedrivePolicy
     retention: Retention
+    renews: bool = True

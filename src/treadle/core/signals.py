@@ -32,3 +32,10 @@ class GiveUp(Signal):
 
     def __init__(self, reason: str = "the handler gave up") -> None:
         super().__init__(reason)
+
+
+class CallFailed(Signal):
+    """The attempt failed for a reason outside this program, such as a function that cannot be reached (F5).
+
+    It is retried like any failure; what is kept and logged is the reason alone, without a type and without a traceback.
+    """

@@ -9,7 +9,7 @@ from treadle.core.outcome import Dead, Outcome, Released, RetryAfter
 from treadle.core.policies.limits import checked_delay
 from treadle.core.policies.retry import Random, RetryPolicy
 from treadle.core.policies.stopping import counts
-from treadle.core.signals import GiveUp, Retry, Snooze
+from treadle.core.signals import CallFailed, GiveUp, Retry, Snooze
 
 LEASE_EXPIRED = "visibility timeout exceeded"
 MAX_ERROR = 500
@@ -61,7 +61,12 @@ def on_interrupted(job: Job, reason: str) -> Outcome:
 
 
 def error_text(error: BaseException) -> str:
-    """`Type: message`, at most 500 code points, without NUL or lone surrogates; the type alone if `str()` fails (E15)."""
+    """`Type: message`, at most 500 code points, without NUL or lone surrogates; the type alone if `str()` fails (E15).
+
+    A `CallFailed` is its message alone: its text is the service's own, not a program's (F5).
+    """
+    if isinstance(error, CallFailed):
+        return clipped_error(str(error))
     name = type(error).__name__
     try:
         message = str(error)
