@@ -35,7 +35,7 @@ class FailOn:
     text: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.text, str) or len(self.text) > MOST:
+        if len(self.text) > MOST:
             raise InvalidArgument(f"fail_on must be text of at most {MOST} characters: {FORMS}")
         _terms(self.text)  # refuse now, not at the first answer
 
