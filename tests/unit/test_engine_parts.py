@@ -14,6 +14,7 @@ from treadle.engine.clock import EngineClock
 from treadle.engine.gatherer import Gatherer
 from treadle.engine.outage import Outage
 from treadle.engine.service import Service
+from treadle.engine.setup import Setup
 from treadle.stores.memory import MemoryStore
 from treadle.testing import ManualClock
 
@@ -208,25 +209,15 @@ def test_at_the_bound_of_threads_only_async_handlers_are_claimed_and_it_is_told_
         async def handler(payload):
             pass
 
-        claimer = Claimer(
-            store,
-            tasks._registry,
-            tasks._profile,
-            concurrency=1,
-            queues=None,
-            poll_interval=1.0,
-            worker_id="w",
-            clock=EngineClock(),
-            logger=logging.getLogger("treadle"),
-            threads_taken=lambda: taken,
-        )
+        setup = Setup(store, tasks._registry, tasks._profile, tasks.settings, EngineClock(), logging.getLogger("treadle"))
+        claimer = Claimer(setup, lambda: taken)
         await tasks.enqueue_many([{"name": name} for name in ("plain", "async", "plain", "async")])
         for _ in range(3):
             assert {job.name for _, job in await claimer.claim(1)} <= {"async"}
-        assert claimer.at_bound
+        assert claimer.held_back
         taken = 8
         assert [job.name for _, job in await claimer.claim(4)] == ["plain", "plain"]
-        assert not claimer.at_bound
+        assert not claimer.held_back
         taken = 9
         assert await claimer.claim(1) == []
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from treadle.core.job import Job
-from treadle.core.profile import Profile
-from treadle.core.store import Claim, Demand, JobStore
-from treadle.engine.clock import EngineClock
-from treadle.engine.registry import Registry
+from treadle.core.store import Claim, Demand
+from treadle.engine.setup import Setup
 
 SPARE_THREADS = 8  # threads that handlers past their timeout may go on holding, beside one a slot (E23)
 
@@ -18,31 +15,14 @@ SPARE_THREADS = 8  # threads that handlers past their timeout may go on holding,
 class Claimer:
     """Claims under a fresh token each time; `next_in` then says how long there is nothing more to claim."""
 
-    def __init__(
-        self,
-        store: JobStore,
-        registry: Registry,
-        profile: Profile,
-        *,
-        concurrency: int,
-        queues: tuple[str, ...] | None,
-        poll_interval: float,
-        worker_id: str,
-        clock: EngineClock,
-        logger: logging.Logger,
-        threads_taken: Callable[[], int],
-    ) -> None:
-        self._store = store
-        self._registry = registry
-        self._profile = profile
-        self._queues = queues
-        self._poll_interval = poll_interval
-        self._worker_id = worker_id
-        self._clock = clock
-        self._logger = logger
+    def __init__(self, setup: Setup, threads_taken: Callable[[], int]) -> None:
+        self._setup = setup
+        self._store = setup.store
+        self._clock = setup.clock
         self._threads_taken = threads_taken
-        self._most_threads = SPARE_THREADS + concurrency
-        self.at_bound = False  # whether plain handlers are left out, all threads being taken
+        self._most_threads = SPARE_THREADS + setup.settings.concurrency
+        self._at_bound = False  # whether plain handlers are left out, all threads being taken
+        self.held_back = False  # whether jobs were left out that a slot, a thread or a limit must become free for
         self._lost: dict[str, float] = {}
         self.next_in = 0.0
 
@@ -51,9 +31,10 @@ class Claimer:
 
         After a claim whose answer was lost, the jobs it took may come with a later one, and so be more than asked for.
         """
-        names = self._names()
-        if free <= 0 or not names:
-            self.next_in = self._poll_interval
+        settings, profile = self._setup.settings, self._setup.profile
+        demands = await self._demands(free) if free > 0 else []
+        if not demands:
+            self.next_in = settings.poll_interval
             return []
         if self._lost:
             found = await self._recall()
@@ -61,15 +42,17 @@ class Claimer:
                 self.next_in = 0.0
                 return found
         token = os.urandom(12).hex()
-        demand = Demand(free, self._queues, names, self._profile.max_attempts)
+        asked = self._clock.seconds()
         try:
             claimed = await self._store.claim(
-                token, [demand], worker=self._worker_id, lease=self._profile.lease, now=self._clock.for_store()
+                token, demands, worker=settings.worker_id, lease=profile.lease, now=self._clock.for_store()
             )
         except BaseException:
-            self._lost[token] = self._clock.seconds() + self._profile.lease
+            self._lost[token] = self._clock.seconds() + profile.lease
             raise
-        self.next_in = self._poll_interval if claimed.next_in is None else claimed.next_in
+        if self._setup.observer is not None:
+            self._setup.observer.claimed(len(claimed.jobs), self._clock.seconds() - asked)
+        self.next_in = settings.poll_interval if claimed.next_in is None else claimed.next_in
         return [(Claim(job.id, token), job) for job in claimed.jobs]
 
     async def _recall(self) -> list[tuple[Claim, Job]]:
@@ -82,19 +65,23 @@ class Claimer:
         found = {claim.token for claim, _ in held}
         if held:  # little of the lease may be left, and nobody has renewed it
             claims = [claim for claim, _ in held]
-            still = await self._store.renew(claims, self._profile.lease, now=self._clock.for_store())
+            still = await self._store.renew(claims, self._setup.profile.lease, now=self._clock.for_store())
             held = [(claim, job) for claim, job in held if claim in still]
         self._lost = {token: until for token, until in self._lost.items() if now < until and token not in found}
         return held
 
-    def _names(self) -> dict[str, int]:
+    async def _demands(self, free: int) -> Sequence[Demand]:
         taken = self._threads_taken()
         at_bound = taken >= self._most_threads
-        if at_bound and not self.at_bound:
-            self._logger.error(
+        if at_bound and not self._at_bound:
+            self._setup.logger.error(
                 "%d threads are held by plain handlers, most past their timeout: none is claimed until one ends (limit %d)",
                 taken,
                 self._most_threads,
             )
-        self.at_bound = at_bound
-        return self._registry.claimable(self._profile.max_attempts, plain=not at_bound)
+        self._at_bound = at_bound
+        demands, complete = await self._setup.registry.demands(
+            free, self._setup.settings.queues, self._setup.profile.max_attempts, plain=not at_bound
+        )
+        self.held_back = at_bound or not complete
+        return demands

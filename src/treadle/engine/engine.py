@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from dataclasses import dataclass
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.filter import JobFilter
 from treadle.core.job import NewJob
-from treadle.core.profile import Profile
 from treadle.core.schedule import Interval
-from treadle.core.store import Listener, Store, Wakeups
-from treadle.engine.clock import EngineClock
+from treadle.core.store import Listener, Wakeups
 from treadle.engine.enqueuer import Enqueuer
 from treadle.engine.ids import new_id
 from treadle.engine.intervals import Intervals
 from treadle.engine.lookout import Lookout
 from treadle.engine.pruner import Pruner
 from treadle.engine.reclaimer import Reclaimer
-from treadle.engine.registry import Registry
 from treadle.engine.scheduler import Scheduler
 from treadle.engine.schedules import Schedules
 from treadle.engine.service import Service
+from treadle.engine.setup import Setup
 from treadle.engine.worker import Worker
 
 if TYPE_CHECKING:
@@ -30,16 +28,7 @@ if TYPE_CHECKING:
 
 PRUNE_EVERY = 60.0
 LOOK_OUT_EVERY = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What is set per worker, beside the profile of its queues (E18)."""
-
-    worker_id: str
-    concurrency: int
-    poll_interval: float
-    queues: tuple[str, ...] | None
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class Engine:
@@ -47,42 +36,27 @@ class Engine:
 
     def __init__(
         self,
-        store: Store,
-        registry: Registry,
-        intervals: dict[str, Interval],
-        crons: dict[str, tuple[Cron, NewJob]],
-        profile: Profile,
-        settings: Settings,
-        clock: EngineClock,
-        logger: logging.Logger,
-        tasks: Any,
+        setup: Setup,
+        tasks: Any = None,
+        intervals: Mapping[str, Interval] = _NONE,
+        crons: Mapping[str, tuple[Cron, NewJob]] = _NONE,
     ) -> None:
+        store, clock, logger, settings = setup.store, setup.clock, setup.logger, setup.settings
+        self._setup = setup
         self._store = store
         self._clock = clock
         self._listener: Listener | None = None
         self.enqueuer = Enqueuer(store, clock)
         poll = settings.poll_interval
         self.intervals = Intervals(store, clock, logger, poll, intervals, self.new_id)
-        self.worker = Worker(
-            store,
-            registry,
-            profile,
-            concurrency=settings.concurrency,
-            queues=settings.queues,
-            poll_interval=poll,
-            worker_id=settings.worker_id,
-            clock=clock,
-            logger=logger,
-            tasks=tasks,
-            intervals=self.intervals,
-        )
+        self.worker = Worker(setup, tasks, self.intervals)
         self.reclaimer = Reclaimer(store, clock, logger, poll, self.intervals.copy, self.worker.wake)
-        self.lookout = Lookout(store, clock, logger, LOOK_OUT_EVERY, registry, settings.queues)
+        self.lookout = Lookout(store, clock, logger, LOOK_OUT_EVERY, setup.registry, settings.queues)
         which = JobFilter(
             queues=None if settings.queues is None else frozenset(settings.queues),
             of_faces=False if settings.queues is None else None,
         )
-        self.pruner = Pruner(store, clock, logger, PRUNE_EVERY, profile.retention, which)
+        self.pruner = Pruner(store, clock, logger, PRUNE_EVERY, setup, which)
         self._crons = crons
         self._crons_stored = False
         self.scheduler = Scheduler(store, clock, logger, poll, self.new_id)

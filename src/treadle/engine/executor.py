@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -15,11 +14,11 @@ from typing import Any
 from treadle.core.job import Job
 from treadle.core.outcome import Dead, Done, Outcome, RetryAfter
 from treadle.core.policies.retry import Exponential
-from treadle.core.profile import Profile
 from treadle.core.signals import Signal
 from treadle.core.store import Claim
 from treadle.core.transitions import error_text, on_failed_attempt, on_failure, on_interrupted
 from treadle.engine.execution import STOPPED, Context, Execution
+from treadle.engine.setup import Setup
 from treadle.engine.threads import HandlerThreads
 
 LAST_RESORT = Exponential(1.0, 900.0)  # where every policy that the application gave fails
@@ -31,16 +30,15 @@ class Executor:
 
     def __init__(
         self,
-        profile: Profile,
+        setup: Setup,
         tasks: Any,
-        logger: logging.Logger,
         settle: Callable[[Execution, Outcome | None], None],
         extend: Callable[[Claim, float], Awaitable[bool]],
         torn_down: Callable[[], bool],
     ) -> None:
-        self._profile = profile
+        self._setup = setup
         self._tasks = tasks
-        self._logger = logger
+        self._logger = setup.logger
         self._settle = settle
         self._extend = extend
         self._torn_down = torn_down
@@ -50,18 +48,20 @@ class Executor:
     async def run(self, execution: Execution) -> None:
         """Run the handler once and settle what became of it, with None where the loop is being torn down around it.
 
-        Whatever the handler raises, SystemExit and KeyboardInterrupt included, fails the attempt and goes no further.
+        Whatever the handler raises, SystemExit and KeyboardInterrupt included, fails the attempt and goes no further. What it
+        returns is ignored (E13), but for a face's `Done` with a note.
         """
-        entry = execution.entry
+        entry, done = execution.entry, _DONE
         try:
-            payload: Any = execution.job.payload
-            if entry.convert is not None:
-                payload = entry.convert(payload)
-            arguments: tuple[Any, ...] = (payload,)
+            arguments: tuple[Any, ...] = ()
+            if entry.takes_payload:
+                payload: Any = execution.job.payload
+                arguments = (payload if entry.convert is None else entry.convert(payload),)
             if entry.takes_context:
-                arguments = (payload, Context(execution, self._tasks, self._logger, self._extend))
+                arguments = (*arguments, Context(execution, self._tasks, self._logger, self._extend))
             if entry.is_async:
-                await entry.function(*arguments)
+                returned = await entry.function(*arguments)
+                done = returned if type(returned) is Done else _DONE
                 raised = None
             else:
                 raised = await self._in_thread(execution, arguments)
@@ -70,7 +70,7 @@ class Executor:
         if execution.settled:
             return  # abandoned meanwhile, and nobody asks any more what it became
         in_time = execution.timer is None or not self._too_late(execution)
-        outcome = _DONE if raised is None and in_time else self._judge(execution, raised)
+        outcome = done if raised is None and in_time else self._judge(execution, raised)
         raised = None  # or the error, whose traceback holds this frame, would keep both until a garbage collection
         self._settle(execution, outcome)
         if outcome is None:
@@ -79,7 +79,7 @@ class Executor:
     def timeout(self, execution: Execution) -> float | None:
         """The seconds that the attempt may take."""
         own = execution.entry.timeout
-        return self._profile.timeout if own is None else own
+        return self._setup.profile.timeout if own is None else own
 
     def timed_out(self, execution: Execution) -> Outcome:
         """What an attempt becomes that ran past its timeout (E23)."""
@@ -111,14 +111,14 @@ class Executor:
 
     def _decided(self, execution: Execution, error: BaseException) -> Outcome:
         """What the failure becomes, by the first policy that works: the application's own may raise, or answer no delay."""
-        job, own = execution.job, execution.entry.retry or self._profile.retry
+        job, own = execution.job, execution.entry.retry or self._setup.profile.retry
         try:
             return on_failure(job, own, error, random.random)
         except Exception as refused:
             with suppress(Exception):
                 self._logger.warning("the retry policy of %r failed, another is used: %s", job.name, error_text(refused))
         try:
-            return on_failed_attempt(job, self._profile.retry, error_text(error), random.random)
+            return on_failed_attempt(job, self._setup.profile.retry, error_text(error), random.random)
         except Exception:
             return on_failed_attempt(job, LAST_RESORT, error_text(error), random.random)
 

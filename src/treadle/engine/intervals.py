@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from treadle.core.errors import StoreError
 from treadle.core.job import Job, NewJob
@@ -22,7 +22,7 @@ class Intervals(Service):
         clock: EngineClock,
         logger: logging.Logger,
         interval: float,
-        registered: dict[str, Interval],
+        registered: Mapping[str, Interval],
         new_id: Callable[[], str],
     ) -> None:
         super().__init__(interval, clock, logger)

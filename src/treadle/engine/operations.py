@@ -83,18 +83,23 @@ class Operations:
             raise Conflict(f"job {id} is {job.state}; only dead jobs can be retried")
         return done
 
-    async def redrive_all(self, which: JobFilter, progress: Callable[[int], None] | None = None) -> Redriven:
-        """Send all matching dead letters round again, oldest first, each by the rule of its queue (E17)."""
+    async def redrive_all(
+        self, which: JobFilter, progress: Callable[[int], None] | None = None, *, limit: int | None = None
+    ) -> Redriven:
+        """Send all matching dead letters round again, oldest first, at most `limit`, each by the rule of its queue (E17)."""
         revived: list[str] = []
         dropped: list[str] = []
         for part, policy in self._by_rule(which):
             while True:
-                step = await self._store.redrive(part, policy, limit=PAGE, now=self._now())
+                size = PAGE if limit is None else min(PAGE, limit - len(revived) - len(dropped))
+                if size <= 0:
+                    break
+                step = await self._store.redrive(part, policy, limit=size, now=self._now())
                 revived += step.revived
                 dropped += step.dropped
                 if progress is not None:
                     progress(len(revived) + len(dropped))
-                if len(step.revived) + len(step.dropped) < PAGE:
+                if len(step.revived) + len(step.dropped) < size:
                     break
         return Redriven(revived, dropped)
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from treadle.core.filter import JobFilter
 from treadle.core.job import State
-from treadle.core.policies.retention import Retention
 from treadle.core.store import Store
 from treadle.engine.clock import EngineClock
 from treadle.engine.service import Service
+from treadle.engine.setup import Setup
 
 BATCH = 500
 
@@ -19,11 +19,11 @@ class Pruner(Service):
     """Prunes by a retention; jobs with an idempotency key go by their own age, since their key still guards."""
 
     def __init__(
-        self, store: Store, clock: EngineClock, logger: logging.Logger, interval: float, retention: Retention, which: JobFilter
+        self, store: Store, clock: EngineClock, logger: logging.Logger, interval: float, setup: Setup, which: JobFilter
     ) -> None:
         super().__init__(interval, clock, logger)
         self._store = store
-        self._retention = retention
+        self._setup = setup
         self._which = which
 
     async def run_once(self) -> None:
@@ -33,7 +33,7 @@ class Pruner(Service):
                 pass
 
     def _due(self) -> Iterator[JobFilter]:
-        keep = self._retention
+        keep = self._setup.profile.retention
         for state, unkeyed in ((State.DONE, keep.done), (State.DEAD, keep.dead)):
             for age, keyed in ((unkeyed, False), (keep.keyed, True)):
                 if age is not None and unkeyed is not None:

@@ -8,11 +8,15 @@ from typing import Any
 
 from treadle.core.payload import JSON
 from treadle.core.policies.retry import RetryPolicy
+from treadle.core.store import Demand
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How jobs of one name are run. What is None is left to the profile of the worker."""
+    """How jobs of one name are run. What is None is left to the profile of the worker.
+
+    `takes_payload` False spares the decoding: the function gets the context alone, and with it the payload as it is stored.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -23,6 +27,7 @@ class Entry:
     timeout: float | None = None
     retry: RetryPolicy | None = None
     queue: str | None = None
+    takes_payload: bool = True
 
 
 class Registry:
@@ -47,10 +52,14 @@ class Registry:
     def __contains__(self, name: object) -> bool:
         return name in self._entries
 
-    def claimable(self, default: int, *, plain: bool = True) -> dict[str, int]:
-        """What a claim names: each name with the attempts a job gets where its enqueue said none (E4).
+    async def demands(
+        self, free: int, queues: tuple[str, ...] | None, max_attempts: int, *, plain: bool = True
+    ) -> tuple[list[Demand], bool]:
+        """What a claim for `free` slots asks the store for, and whether that is all that could be run here.
 
-        `plain=False` leaves out handlers that need a thread.
+        Each name goes with the attempts that a job gets where its enqueue said none (E4). `plain=False` leaves out handlers
+        that need a thread.
         """
         entries = list(self._entries.values())  # another thread may register one meanwhile
-        return {entry.name: entry.max_attempts or default for entry in entries if plain or entry.is_async}
+        names = {entry.name: entry.max_attempts or max_attempts for entry in entries if plain or entry.is_async}
+        return ([Demand(free, queues, names, max_attempts)] if names else []), True

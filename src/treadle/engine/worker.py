@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any
@@ -11,18 +10,16 @@ from typing import Any
 from treadle.core.errors import StoreError
 from treadle.core.job import Job
 from treadle.core.outcome import Done, Outcome, Released
-from treadle.core.profile import Profile
-from treadle.core.store import Claim, Ending, Store
+from treadle.core.store import Claim, Ending
 from treadle.engine.alarm import Alarm
 from treadle.engine.claimer import Claimer
-from treadle.engine.clock import EngineClock
 from treadle.engine.execution import STOPPED, Execution
 from treadle.engine.executor import Executor
 from treadle.engine.intervals import Intervals
 from treadle.engine.outage import Outage
-from treadle.engine.registry import Registry
 from treadle.engine.renewer import Renewer
 from treadle.engine.settler import Settler
+from treadle.engine.setup import Setup
 from treadle.engine.slowness import Slowness
 
 ABANDON_AFTER = 0.25  # seconds that a cancelled handler gets to clean up before its slot is freed without it
@@ -37,28 +34,14 @@ class Worker:
     `start` runs it in the background; `run_due` does what is due now and returns.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        registry: Registry,
-        profile: Profile,
-        *,
-        concurrency: int,
-        queues: tuple[str, ...] | None,
-        poll_interval: float,
-        worker_id: str,
-        clock: EngineClock,
-        logger: logging.Logger,
-        tasks: Any,
-        intervals: Intervals,
-    ) -> None:
-        self._store = store
-        self._registry = registry
-        self._profile = profile
-        self._concurrency = concurrency
-        self._poll_interval = poll_interval
-        self._clock = clock
-        self._logger = logger
+    def __init__(self, setup: Setup, tasks: Any, intervals: Intervals) -> None:
+        self._setup = setup
+        self._store = setup.store
+        self._registry = setup.registry
+        self._concurrency = setup.settings.concurrency
+        self._poll_interval = setup.settings.poll_interval
+        self._clock = setup.clock
+        self._logger = logger = setup.logger
         self._intervals = intervals
         self._loop = asyncio.get_running_loop()
         self._alarm = Alarm()
@@ -73,22 +56,11 @@ class Worker:
         self._task: asyncio.Task[None] | None = None
         self._driver: asyncio.Task[Any] | None = None
         self._torn = False
-        self._slowness = Slowness(profile.warn_after, self._running, self._loop, logger)
-        self._executor = Executor(profile, tasks, logger, self._settle, self._extend, self._torn_down)
-        self._renewer = Renewer(profile.lease, store.lease_keeper, clock, logger, self._lease_lost)
-        self._settler = Settler(store, clock, logger, self._written)
-        self._claimer = Claimer(
-            store,
-            registry,
-            profile,
-            concurrency=concurrency,
-            queues=queues,
-            poll_interval=poll_interval,
-            worker_id=worker_id,
-            clock=clock,
-            logger=logger,
-            threads_taken=lambda: self._executor.threads_taken,
-        )
+        self._slowness = Slowness(setup.profile.warn_after, self._running, self._loop, logger)
+        self._executor = Executor(setup, tasks, self._settle, self._extend, self._torn_down)
+        self._renewer = Renewer(setup.profile.lease, setup.store.lease_keeper, setup.clock, logger, self._lease_lost)
+        self._settler = Settler(setup.store, setup.clock, logger, self._written)
+        self._claimer = Claimer(setup, lambda: self._executor.threads_taken)
 
     # -- the life of the worker
 
@@ -195,7 +167,7 @@ class Worker:
                 for claim, job in jobs:
                     if job.id in ran:
                         again.append(claim)  # due again already: kept aside, so that the rest gets its turn
-                        self._renewer.add(claim, self._profile.max_run)
+                        self._renewer.add(claim, self._setup.profile.max_run)
                     else:
                         ran.add(job.id)
                         self._begin(claim, job)
@@ -242,7 +214,7 @@ class Worker:
                 self._settler.add(Ending(claim, Released()))  # claimed in the moment of stopping
             else:
                 self._begin(claim, job)
-        self._sated = len(jobs) < free and not self._claimer.at_bound
+        self._sated = len(jobs) < free and not self._claimer.held_back
         return 0.0 if len(jobs) >= free else min(self._claimer.next_in, self._poll_interval)
 
     async def _claim(self, free: int) -> list[tuple[Claim, Job]]:
@@ -271,7 +243,9 @@ class Worker:
         timeout = self._executor.timeout(execution)
         if timeout is not None:
             execution.timer = self._loop.call_later(timeout, self._time_out, execution)
-        self._renewer.add(claim, self._profile.max_run if timeout is None else timeout + 2 * ABANDON_AFTER + 1.0)
+        if self._setup.profile.renews:
+            longest = self._setup.profile.max_run if timeout is None else timeout + 2 * ABANDON_AFTER + 1.0
+            self._renewer.add(claim, longest)
         self._slowness.begin()
         execution.task = _started(self._loop, self._executor.run(execution))
 
@@ -286,6 +260,8 @@ class Worker:
         if outcome is None:
             self._renewer.remove(execution.claim)
             return
+        if self._setup.observer is not None:
+            self._setup.observer.ended(execution.job, outcome, self._loop.time() - execution.started)
         following = None if execution.job.schedule is None else self._intervals.following(execution.job)
         self._settler.add(Ending(execution.claim, outcome, following))
         if not self._content():

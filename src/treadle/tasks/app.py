@@ -25,10 +25,11 @@ from treadle.core.policies.limits import (
 from treadle.core.policies.retry import RetryPolicy, retry_policy
 from treadle.core.store import EnqueueOn, Store
 from treadle.engine.clock import EngineClock
-from treadle.engine.engine import Engine, Settings
+from treadle.engine.engine import Engine
 from treadle.engine.ids import new_id, new_ids
 from treadle.engine.operations import Operations
 from treadle.engine.schedules import Schedules
+from treadle.engine.setup import Settings, Setup
 from treadle.stores import open_store
 from treadle.tasks import install as lifespan
 from treadle.tasks.blocking import SyncTasks
@@ -281,16 +282,7 @@ class Tasks(Registration, Inspection):
             for other in [*self._engines]:  # in single steps, since other threads have loops of their own
                 if other.is_closed():
                     self._engines.pop(other, None)
-            engine = Engine(
-                self.store,
-                self._registry,
-                self._intervals,
-                self._crons,
-                self._profile,
-                self._settings,
-                self._clock,
-                self._logger,
-                self,
-            )
+            setup = Setup(self.store, self._registry, self._profile, self._settings, self._clock, self._logger)
+            engine = Engine(setup, self, self._intervals, self._crons)
             self._engines[loop] = engine
         return engine
