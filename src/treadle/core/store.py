@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from treadle.core.filter import JobFilter
-from treadle.core.job import Enqueued, Job, NewJob
+from treadle.core.job import Enqueued, Job, NewJob, State
 from treadle.core.outcome import Outcome
 from treadle.core.payload import JSON
 from treadle.core.policies.redrive import RedrivePolicy
@@ -100,6 +100,14 @@ class Stats:
     next_run_at: datetime | None
     duplicates: Mapping[str, int]
     duplicate_names: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Jobs by queue, name and state, none where there are none; by queue the earliest `run_at` of its pending jobs."""
+
+    counts: Mapping[tuple[str, str, State], int]
+    oldest: Mapping[str, datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +280,14 @@ class Inspector(Protocol):
         ...
 
     async def stats(self, *, now: datetime | None = None) -> Stats:
-        """The aggregate of L6; the only operation that may read all jobs (S8)."""
+        """The aggregate of L6; it and `tally` are the only operations that may read all jobs (S8)."""
+        ...
+
+    async def tally(self) -> Tally:
+        """What metrics show, for callers that keep it a while (S8, F15); reads no payload, and hinders no other call for long.
+
+        It may be put together from parts: a job that changes meanwhile may be missing, or be there before and after.
+        """
         ...
 
     async def pending_names(self, queues: Sequence[str] | None = None) -> list[str]:

@@ -60,6 +60,7 @@ class FaultyStore:
     find: Any
     count: Any
     stats: Any
+    tally: Any
     pending_names: Any
     due: Any
     get_document: Any

@@ -15,7 +15,8 @@ from treadle.core.outcome import Dead, Done, Outcome, Released, RetryAfter
 from treadle.core.policies.limits import owned_by_a_face
 from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.store import Claim, Demand, Ending, Reclaim
-from treadle.stores.memory import MemoryStore
+from treadle.stores.memory import MemoryStore, tallying
+from treadle.testing.contract import expect
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("a", "b", "c")
@@ -147,6 +148,7 @@ class History:
         assert [stats.pending, stats.running, stats.done, stats.dead] == numbers
         pending = [job for job in jobs if job.state is State.PENDING]
         assert stats.next_run_at == min((job.run_at for job in pending), default=None)
+        expect.same_tally(await self.store.tally(), jobs, "a tally is that of all jobs")
         assert await self.store.pending_names() == sorted({j.name for j in pending if not owned_by_a_face(j.queue)})
         due = {job.queue for job in pending if job.run_at <= self.now}
         assert await self.store.due(QUEUES, now=self.now) == due
@@ -205,5 +207,27 @@ def test_of_two_demands_the_second_may_take_what_the_first_left() -> None:
         await store.enqueue([NewJob("1", "a"), NewJob("2", "a"), NewJob("3", "a", delay=9)], now=START)
         claimed = await store.claim("t", [Demand(1), Demand(10)], worker="w", lease=60, now=START)
         assert ([job.id for job in claimed.jobs], claimed.next_in) == (["1", "2"], 9.0)
+
+    asyncio.run(main())
+
+
+def test_a_tally_of_many_jobs_is_of_one_moment_and_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tallying, "_AT_ONCE", 7)
+
+    async def main() -> None:
+        store = MemoryStore()
+        await store.enqueue([NewJob(f"{number:03}", NAMES[number % 3]) for number in range(100)], now=START)
+        before = await store.find(EVERYTHING, limit=200)
+        slow = asyncio.create_task(store.tally())
+        await asyncio.sleep(0)  # so that it begins
+        turns = 0
+        while not slow.done():
+            await store.enqueue([NewJob(f"new-{turns}", "a")], now=START)
+            await store.delete(JobFilter(ids=[f"{turns:03}"]))
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns > 10
+        expect.same_tally(await slow, before, "a tally is of the moment when it began")
+        expect.same_tally(await store.tally(), await store.find(EVERYTHING, limit=200), "the next one is of another")
 
     asyncio.run(main())

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
-from tests.servers.postgres import own_server
+from tests.servers.postgres import own_server, shared_server
 
 from treadle.core.filter import JobFilter
 from treadle.core.job import State
@@ -149,6 +149,7 @@ def _check(plans: Plans, n: int) -> None:
     bounded(200_000, "run_now", *_filter(states=frozenset({State.PENDING}), names=frozenset(KNOWN)), 1000, None)
     bounded(20_000, "pending_names", None)
     bounded(200, "due", NOW, ["default", "nothing"])
+    report["tally"] = plans.blocks("tally")
     print(report)
 
 
@@ -186,6 +187,26 @@ def test_plans_hold_at_a_million_rows() -> None:
         plans.close()
 
 
+def test_a_tally_reads_two_indexes_once_and_of_the_table_only_running_jobs() -> None:
+    """No payload, and nothing twice (F15)."""
+    server = shared_server()
+    name = server.fresh_database()
+    migrate(settings(server.url_of(name), {}))
+    with server.connect(name) as connection:
+        connection.execute(FILL, {"n": 5000})
+        connection.execute("vacuum analyze treadle.jobs")
+    plans = Plans(server.url_of(name))
+    scans = [node for node in plans.run("tally") if "Scan" in node["Node Type"]]
+    plans.close()
+    server.drop_database(name)
+    found = {node["Index Name"]: node for node in scans}
+    assert len(scans) == len(found) == 3
+    for index in ("jobs_pending", "jobs_listed"):
+        assert found[index]["Node Type"] == "Index Only Scan"
+        assert (found[index]["Heap Fetches"], found[index]["Actual Loops"]) == (0, 1)
+    assert (found["jobs_lease"]["Actual Rows"], found["jobs_lease"]["Actual Loops"]) == (10, 1)
+
+
 def _once() -> Iterator[tuple[str, list[object]]]:
     """Each statement once, so that its plan is made."""
     yield "claim", _claim(1)
@@ -203,4 +224,5 @@ def _once() -> Iterator[tuple[str, list[object]]]:
     yield "redrive", [*_filter(), 1, None, True]
     yield "count", _filter()
     yield "pending_names", [None]
+    yield "tally", []
     yield "due", [NOW, ["default"]]

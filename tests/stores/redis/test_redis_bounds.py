@@ -43,6 +43,7 @@ def test_twenty_thousand_at_once_hold_no_call_up():
             await store.finish([Ending(Claim(job.id, f"t{number}"), Done()) for job in claimed], now=now)
             number += 1
         assert await store.count(JobFilter(states=frozenset({State.DONE}))) == 20_000
+        assert (await store.tally()).counts == {("default", "a", State.DONE): 20_000}
         assert await store.delete(JobFilter(older_than=60.0), now=now + timedelta(seconds=60)) == 20_000
         print(f"20,000 due at once, 10,000 expired: the slowest call took {slowest(server) / 1000:.1f} ms")
         assert slowest(server) < SLOW

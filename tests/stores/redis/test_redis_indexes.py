@@ -13,13 +13,14 @@ from tests.stores.redis.audit import Audit, keys_of
 from treadle.core.cron import Cron
 from treadle.core.errors import SchemaTooNew
 from treadle.core.filter import EVERYTHING, JobFilter
-from treadle.core.job import Key, NewJob
+from treadle.core.job import Key, NewJob, State
 from treadle.core.outcome import Dead, Done, Outcome, Released, RetryAfter
 from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.schedule import Interval, Schedule
 from treadle.core.store import Claim, Demand, Ending, Reclaim
 from treadle.core.transitions import on_expired
-from treadle.stores.redis import RedisStore
+from treadle.stores.redis import RedisStore, reading
+from treadle.testing.contract import expect
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OUTCOMES: tuple[Outcome, ...] = (
@@ -80,6 +81,64 @@ def test_every_index_agrees_with_the_jobs(server: ValkeyServer, prefix: str, see
         for _ in range(4):
             await history(store, chance, 30)
             Audit(server, prefix).check()
+        await store.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("piece", [1, 2, 5])
+def test_a_tally_made_of_small_pieces_agrees_with_the_jobs(
+    server: ValkeyServer, prefix: str, piece: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(reading, "NAMES_AT_ONCE", piece)
+    monkeypatch.setattr(reading, "JOBS_AT_ONCE", piece)
+
+    async def run() -> None:
+        store = RedisStore(server.url, prefix=prefix)
+        chance = random.Random(piece)
+        for _ in range(4):
+            await history(store, chance, 30)
+            jobs = Audit(server, prefix).jobs.values()
+            expect.same_tally(await store.tally(), jobs, "a tally is that of all jobs")
+            due = min((job.run_at for job in jobs if job.state is State.PENDING), default=None)
+            assert (await store.stats()).next_run_at == due
+        server.client.delete(f"{{{prefix}}}:payload")
+        expect.same_tally(await store.tally(), jobs, "a tally reads no payload")
+        await store.close()
+
+    asyncio.run(run())
+
+
+def test_a_tally_counts_what_stays_while_other_jobs_move(server: ValkeyServer, prefix: str, monkeypatch: pytest.MonkeyPatch):
+    """A tally is put together from parts, and yet nothing that nobody touches is left out or counted twice."""
+    monkeypatch.setattr(reading, "NAMES_AT_ONCE", 20)
+    monkeypatch.setattr(reading, "JOBS_AT_ONCE", 20)
+
+    async def run() -> None:
+        store = RedisStore(server.url, prefix=prefix)
+        names = [f"n{n:03}" for n in range(300)]
+        for delay in (0.0, 60.0):
+            await store.enqueue([NewJob(f"{name}-{delay}", name, delay=delay) for name in names], now=START)
+        taken = (await store.claim("t", [Demand(300)], worker="w", lease=60.0, now=START)).jobs
+        await store.finish([Ending(Claim(job.id, "t"), Done()) for job in taken], now=START)
+        finished = asyncio.Event()
+
+        async def move() -> None:
+            number = 0
+            while not finished.is_set():
+                number += 1
+                await store.enqueue([NewJob(f"m{number:06}", f"x{number:06}")], now=START)
+                claimed = await store.claim(f"m{number}", [Demand(1)], worker="w", lease=60.0, now=START)
+                await store.finish([Ending(Claim(job.id, f"m{number}"), Done()) for job in claimed.jobs], now=START)
+                await store.delete(JobFilter(ids=[f"m{number - 1:06}"]), now=START)
+
+        moving = asyncio.create_task(move())
+        for _ in range(5):
+            counts = (await store.tally()).counts
+            stayed = {(name, state): n for (_, name, state), n in counts.items() if name.startswith("n")}
+            assert stayed == {(name, state): 1 for name in names for state in (State.PENDING, State.DONE)}
+        finished.set()
+        await moving
         await store.close()
 
     asyncio.run(run())

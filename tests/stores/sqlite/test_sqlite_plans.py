@@ -1,7 +1,8 @@
-"""No operation but stats reads all jobs: what SQLite says of each statement that the operations run (S8)."""
+"""No operation but stats and tally reads all jobs: what SQLite says of each statement that the operations run (S8)."""
 
 import asyncio
 import re
+import sqlite3
 from dataclasses import replace
 
 import pytest
@@ -13,6 +14,7 @@ from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.schedule import Interval
 from treadle.core.store import Claim, Demand, Ending, Reclaim
 from treadle.stores.sqlite import SQLiteStore, session as sessions
+from treadle.stores.sqlite.statements import statement
 from treadle.testing import ManualClock
 
 DONE, DEAD, PENDING = (frozenset({state}) for state in (State.DONE, State.DEAD, State.PENDING))
@@ -109,6 +111,40 @@ def test_reclaiming_reads_no_more_than_it_is_given(plans):
 
     asyncio.run(main())
     assert not bad(plans)
+
+
+def test_a_tally_counts_in_one_index_and_leaps_to_the_oldest(plans):
+    """No payload, no row of the table but the heads of kinds that wait, and no other index from end to end (F15)."""
+    columns = set()
+
+    def read(action, table, column, *_):
+        if action == sqlite3.SQLITE_READ and table == "treadle_jobs":
+            columns.add(column)
+        return sqlite3.SQLITE_OK
+
+    async def main():
+        clock = ManualClock()
+        store = SQLiteStore(":memory:")
+        await populated(store, clock)
+        plans.clear()
+        await store.tally()
+        connection = store._connection._running[0].writer._connection
+        connection.set_authorizer(read)
+        connection.execute(f"EXPLAIN {statement('tally')}").close()
+        connection.set_authorizer(None)
+        await store.close()
+
+    asyncio.run(main())
+    [steps] = plans.values()
+    reads = [step for step in steps if "treadle_jobs" in step]
+    scans = [step for step in reads if not step.startswith("SEARCH")]
+    assert scans == ["SCAN treadle_jobs USING COVERING INDEX treadle_jobs_by_name"]
+    ready = [step for step in reads if "treadle_jobs_ready" in step]
+    assert len(ready) == 3
+    assert all("COVERING INDEX treadle_jobs_ready (queue=? AND name=?" in step for step in ready)
+    [waiting] = set(reads) - {*scans, *ready}
+    assert waiting.endswith("INDEX treadle_jobs_waiting (queue=? AND name=?)")
+    assert columns == {"queue", "name", "state", "priority", "run_at"}
 
 
 async def populated(store, clock):

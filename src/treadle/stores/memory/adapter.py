@@ -24,9 +24,10 @@ from treadle.core.store import (
     Reclaim,
     Redriven,
     Stats,
+    Tally,
 )
 from treadle.core.transfer import Mark, checked_fence
-from treadle.stores.memory import claiming, ending, selection, upkeep
+from treadle.stores.memory import claiming, ending, selection, tallying, upkeep
 from treadle.stores.memory.documents import DocumentShelf
 from treadle.stores.memory.ledger import Ledger
 from treadle.stores.memory.schedules import ScheduleShelf
@@ -208,6 +209,12 @@ class MemoryStore(MemoryTransfer):
                 duplicates=dict(sorted(repeated.items(), key=lambda item: (-item[1], item[0]))[:_DUPLICATES_SHOWN]),
                 duplicate_names=len(repeated),
             )
+
+    async def tally(self) -> Tally:
+        """Jobs by queue, name and state, of one moment; other tasks get their turns while they are counted (S8)."""
+        with self._lock:
+            jobs, oldest = list(self._ledger.jobs.values()), self._ledger.lanes.oldest()
+        return Tally(await tallying.counts(jobs), oldest)
 
     async def pending_names(self, queues: Sequence[str] | None = None) -> list[str]:
         """The names of pending jobs, sorted (E19)."""

@@ -81,8 +81,16 @@ class Lanes:
 
     def soonest(self) -> datetime | None:
         """When the next pending job of all is due, or was."""
-        soonest = (lane.soonest(self._jobs) for lanes in self._by_queue.values() for lane in lanes.values())
-        return min((moment for moment in soonest if moment is not None), default=None)
+        return min(self.oldest().values(), default=None)
+
+    def oldest(self) -> dict[str, datetime]:
+        """The same of each queue that has pending jobs."""
+        oldest = {}
+        for queue, lanes in self._by_queue.items():
+            soonest = [moment for lane in lanes.values() if (moment := lane.soonest(self._jobs)) is not None]
+            if soonest:
+                oldest[queue] = min(soonest)
+        return oldest
 
     def repeated(self) -> Counter[str]:
         """The names with more than one pending job, and how many."""

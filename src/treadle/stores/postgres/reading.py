@@ -8,8 +8,8 @@ from datetime import datetime
 
 from treadle.core.clock import from_micros
 from treadle.core.filter import JobFilter
-from treadle.core.job import Job
-from treadle.core.store import Stats
+from treadle.core.job import Job, State
+from treadle.core.store import Stats, Tally
 from treadle.stores.postgres import rows
 from treadle.stores.postgres.part import Part
 from treadle.stores.postgres.selection import parameters
@@ -46,6 +46,18 @@ class Reading(Part):
             next_run_at=None if next_run_at is None else from_micros(next_run_at),
             duplicates=dict(json.loads(shown or "[]")),
             duplicate_names=names,
+        )
+
+    async def tally(self) -> Tally:
+        """Jobs by queue, name and state, of one moment, from indexes alone but for the running ones (S8)."""
+        found = await self._read("tally", patient=True)
+        oldest: dict[str, int] = {}
+        for queue, *_, run_at in found:
+            if run_at is not None:
+                oldest[queue] = min(run_at, oldest.get(queue, run_at))
+        return Tally(
+            counts={(queue, name, State(state)): number for queue, name, state, number, _ in found},
+            oldest={queue: from_micros(run_at) for queue, run_at in oldest.items()},
         )
 
     async def pending_names(self, queues: Sequence[str] | None = None) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
 from treadle.core.filter import EVERYTHING, JobFilter
-from treadle.core.job import Job
-from treadle.core.store import Stats
+from treadle.core.job import Job, State
+from treadle.core.store import Stats, Tally
 from treadle.stores.redis import record, wire
 from treadle.stores.redis.link import Link
 from treadle.stores.redis.moment import present, surely_at
@@ -16,6 +18,7 @@ from treadle.stores.redis.walk import PAGE, Walk
 
 DUPLICATES_SHOWN = 10
 NAMES_AT_ONCE = 1000
+JOBS_AT_ONCE = 1000
 
 
 class Reading:
@@ -65,10 +68,18 @@ class Reading:
             running=running,
             done=done,
             dead=dead,
-            next_run_at=await self._soonest(sorted(queues)),
+            next_run_at=min((await self._soonest(sorted(queues))).values(), default=None),
             duplicates={name: -int(number) for name, number in zip(shown[::2], shown[1::2], strict=True)},
             duplicate_names=duplicate_names,
         )
+
+    async def tally(self) -> Tally:
+        """Jobs by queue, name and state: pending ones from counts that are kept, the others read, a piece at a time (S8)."""
+        queues = (await self._walk.sources(EVERYTHING, None)).queues
+        counts: dict[tuple[str, str, State], int] = {}
+        for state in (State.DONE, State.DEAD, State.RUNNING):
+            counts |= await self._counts(state, queues)
+        return Tally(counts | await self._pending_counts(queues), await self._soonest(queues))
 
     async def pending_names(self, queues: Sequence[str] | None = None) -> list[str]:
         """The names of pending jobs, sorted (E19)."""
@@ -96,12 +107,40 @@ class Reading:
             ids = ids[seen:]
         return found
 
-    async def _soonest(self, queues: list[str]) -> datetime | None:
-        least: str | None = None
+    async def _soonest(self, queues: Sequence[str]) -> dict[str, datetime]:
+        earliest: dict[str, str] = {}
         seen = 0
         while queues:
             found, finished, seen = await self._link.call("soonest", "", seen, NAMES_AT_ONCE, *wire.listed(queues))
-            if found is not None and (least is None or found < least):
-                least = found
+            for queue, moment in zip(queues, found, strict=False):
+                if moment is not None:
+                    earliest[queue] = min(moment, earliest.get(queue, moment))
             queues = queues[finished:]
-        return None if least is None else surely_at(least)
+        return {queue: surely_at(moment) for queue, moment in earliest.items()}
+
+    async def _pending_counts(self, queues: Sequence[str]) -> dict[tuple[str, str, State], int]:
+        counts: dict[tuple[str, str, State], int] = {}
+        cursor = "0"
+        while queues:
+            found, finished, cursor = await self._link.call("pending_counts", "", cursor, NAMES_AT_ONCE, *wire.listed(queues))
+            for queue, numbers in zip(queues, found, strict=False):
+                # A cursor may come past a name twice.
+                counts |= {(queue, name, State.PENDING): number for name, number in _pairs(numbers) if number}
+            queues = queues[finished:]
+        return counts
+
+    async def _counts(self, state: State, queues: Sequence[str]) -> dict[tuple[str, str, State], int]:
+        counts: Counter[tuple[str, str, State]] = Counter()
+        after = ""
+        while queues:
+            indexes = [f"ids:{state.value}:{queue}" for queue in queues[:PAGE]]
+            found, finished, after = await self._link.call("name_counts", after, JOBS_AT_ONCE, *wire.listed(indexes))
+            for queue, numbers in zip(queues, found, strict=False):
+                for name, number in _pairs(numbers):
+                    counts[queue, name, state] += number
+            queues = queues[finished:]
+        return dict(counts)
+
+
+def _pairs(flat: Sequence[Any]) -> Iterator[tuple[str, int]]:
+    return zip(flat[::2], flat[1::2], strict=True)

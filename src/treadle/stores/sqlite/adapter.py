@@ -26,6 +26,7 @@ from treadle.core.store import (
     Reclaim,
     Redriven,
     Stats,
+    Tally,
 )
 from treadle.stores.sqlite import changing, claiming, documents, finding, finishing, inspecting, intervals as keeping, schedules
 from treadle.stores.sqlite.connection import Connection
@@ -200,6 +201,10 @@ class SQLiteStore(CallersTransaction, EndOfMove):
     async def stats(self, *, now: datetime | None = None) -> Stats:
         """The aggregate of L6: through an index, reading no payload (S8)."""
         return await self._connection.read(inspecting.stats)
+
+    async def tally(self) -> Tally:
+        """Jobs by queue, name and state: through indexes, of one moment, reading no payload (S8)."""
+        return await self._connection.read(inspecting.tally)
 
     async def pending_names(self, queues: Sequence[str] | None = None) -> list[str]:
         """The names of pending jobs, sorted (E19)."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.clock import from_micros
-from treadle.core.job import Job
-from treadle.core.store import Claim, Expired, Stats
+from treadle.core.job import Job, State
+from treadle.core.store import Claim, Expired, Stats, Tally
 from treadle.stores.sqlite.claiming import FACES
-from treadle.stores.sqlite.rows import ID, TOKEN, full_jobs, jobs_of, rows_of
+from treadle.stores.sqlite.rows import ID, STATES, TOKEN, full_jobs, jobs_of, rows_of
 from treadle.stores.sqlite.session import Session, as_json
 
 _NEVER = 2**63 - 1
@@ -51,6 +52,15 @@ def stats(session: Session) -> Stats:
         duplicates=json.loads(duplicates),
         duplicate_names=names,
     )
+
+
+def tally(session: Session) -> Tally:
+    """Jobs by queue, name and state, and the earliest `run_at` of each queue's pending ones."""
+    [(groups, oldest)] = session.rows("tally")
+    counts: Counter[tuple[str, str, State]] = Counter()
+    for queue, name, state, jobs in json.loads(groups):
+        counts[queue, name, STATES[state]] += jobs  # pending jobs are in two groups, those that wait and those that are ready
+    return Tally(dict(counts), {queue: from_micros(run_at) for queue, run_at in json.loads(oldest).items()})
 
 
 def pending_names(session: Session, queues: Sequence[str] | None) -> list[str]:

@@ -22,6 +22,7 @@ from treadle.testing.contract.run_now import run_now
 from treadle.testing.contract.schedules import schedules
 from treadle.testing.contract.schema import schema
 from treadle.testing.contract.stats import stats
+from treadle.testing.contract.tally import tally
 from treadle.testing.contract.times import times
 from treadle.testing.contract.tokens import tokens
 from treadle.testing.contract.transfer import transfer
@@ -45,6 +46,7 @@ GROUPS: tuple[Group[Trial], ...] = (
     transitions,
     find,
     stats,
+    tally,
     payloads,
     times,
     intervals,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import TypeVar
+from datetime import datetime
+from typing import Any, TypeVar
 
 from treadle.core.errors import InvalidArgument
-from treadle.core.job import Job
+from treadle.core.job import Job, State
 from treadle.core.payload import decode, encode
+from treadle.core.store import Tally
 
 T = TypeVar("T")
 _FIELDS = tuple(field.name for field in fields(Job))
@@ -66,6 +69,19 @@ def same_ids(jobs: Iterable[Job], expected: Iterable[Job], words: str) -> None:
     )
 
 
+def same_tally(actual: Tally, jobs: Iterable[Job], words: str) -> None:
+    """Fail where the tally is not what counting these jobs one by one gives, naming what differs."""
+    __tracebackhide__ = True
+    counts: Counter[object] = Counter()
+    oldest: dict[object, datetime] = {}
+    for job in jobs:
+        counts[job.queue, job.name, job.state] += 1
+        if job.state is State.PENDING:
+            oldest[job.queue] = min(job.run_at, oldest.get(job.queue, job.run_at))
+    wrong = [*_differing(actual.counts, counts), *_differing(actual.oldest, oldest)]
+    that(not wrong, f"{words}; {'; '.join(wrong)}")
+
+
 def meaning(text: str) -> str:
     """One text for everything that means the same JSON: compact, keys in their order."""
     return encode(decode(text), limit=1 << 30)
@@ -76,6 +92,15 @@ def _value(job: Job, name: str) -> object:
     if name == "payload_json":
         return meaning(value)
     return tuple(value) if name == "failures" else value
+
+
+def _differing(actual: Mapping[Any, object], expected: Mapping[Any, object]) -> list[str]:
+    places = sorted({*actual, *expected})
+    return [
+        f"for {_shown(place)} it should have {expected.get(place)} and has {actual.get(place)}"
+        for place in places
+        if actual.get(place) != expected.get(place) or (place in actual) != (place in expected)
+    ]
 
 
 def _names(jobs: list[Job]) -> str:

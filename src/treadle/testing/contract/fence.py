@@ -108,6 +108,7 @@ async def a_source_refuses_every_change_and_names_the_other(t: Trial) -> None:
     expect.equal(await store.get_schedule(schedule.name), schedule, "no schedule is changed")
     expect.equal(await store.get_document("ns", "key", now=t.now), Document("key", 1, 1), "no document is changed")
     expect.equal((await store.stats(now=t.now)).pending, 1, "the aggregate is still answered")
+    expect.same_tally(await store.tally(), before, "jobs are still counted")
     expect.equal(await store.due(["default"], now=t.now), {"default"}, "what is due is still answered")
     await ends.marked(t, None)
     for name, call in _changes(t, store, job, dead, schedule).items():

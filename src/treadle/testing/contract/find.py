@@ -141,12 +141,13 @@ async def age_is_inclusive_to_the_microsecond(t: Trial) -> None:
 
 @find
 async def looking_changes_nothing(t: Trial) -> None:
-    """get, find, count, stats, pending_names and due leave every job as it is, expired ones too."""
+    """get, find, count, stats, tally, pending_names and due leave every job as it is, expired ones too."""
     await t.make.expired()
     await t.make.pending("a")
     before = await t.everything()
     await t.store.count(EVERYTHING, now=t.now)
     await t.store.stats(now=t.now)
+    await t.store.tally()
     await t.store.pending_names()
     await t.store.due(["default"], now=t.now)
     await t.store.expired(10, now=t.now)

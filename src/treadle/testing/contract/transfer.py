@@ -99,6 +99,7 @@ async def what_is_restored_is_as_it_was(t: Trial) -> None:
         expect.same_job(found[job.id], job, "a job is restored as it was")
     stats = await store.stats(now=t.now)
     expect.equal((stats.pending, stats.dead, stats.done), (4, 1, 1), "restored jobs are counted")
+    expect.same_tally(await store.tally(), jobs, "restored jobs are counted by queue, name and state")
     kept = sorted(cargo.intervals, key=lambda one: one.interval.schedule)
     expect.equal(await store.kept_intervals(), kept, "intervals are restored with their due times")
     schedules = sorted(cargo.schedules, key=lambda one: one.name)
@@ -241,6 +242,7 @@ async def what_is_removed_is_gone_with_its_keys(t: Trial) -> None:
     for _ in range(2):
         await store.remove(cargo, expect=ends.FILLING)
         expect.same_ids(await t.everything(), [stays], "the jobs that were named are gone")
+        expect.same_tally(await store.tally(), [stays], "and are counted no more")
         expect.equal(await store.kept(), Counts(documents=1), "so is what was named beside them")
     await store.restore(cargo, expect=ends.FILLING, now=t.now)
     found = {job.id: job for job in await t.everything()}

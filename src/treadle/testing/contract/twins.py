@@ -65,12 +65,13 @@ class Twins:
         return interval.copy(self.make.id(), interval.seconds) if interval is not None else None
 
     def compare(self) -> None:
-        """Field by field, each job of the store must be that of the model."""
+        """Field by field, each job of the store must be that of the model, and the tally must be of these jobs."""
         stored = self.run(self.store.find(EVERYTHING, limit=10_000, now=self.now))
         expected = sorted(self.model.jobs, key=lambda job: job.id, reverse=True)
         expect.same_ids(stored, expected, "the store holds the jobs of the model")
         for job, wanted in zip(stored, expected, strict=True):
             expect.same_job(job, wanted, "each stored job is that of the model")
+        expect.same_tally(self.run(self.store.tally()), expected, "the tally counts the jobs of the model")
 
 
 def _back(things: Sequence[T], back: int) -> T | None:
