@@ -50,7 +50,7 @@ class Engine:
         poll = settings.poll_interval
         self.intervals = Intervals(store, clock, logger, poll, intervals, self.new_id)
         self.worker = Worker(setup, tasks, self.intervals)
-        self.reclaimer = Reclaimer(store, clock, logger, poll, self.intervals.copy, self.worker.wake)
+        self.reclaimer = Reclaimer(store, clock, logger, poll, self.intervals.copy, self.worker.wake, setup.observer)
         self.lookout = Lookout(store, clock, logger, LOOK_OUT_EVERY, setup.registry, settings.queues)
         which = JobFilter(
             queues=None if settings.queues is None else frozenset(settings.queues),

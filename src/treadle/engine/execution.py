@@ -13,6 +13,7 @@ from treadle.core.job import Job
 from treadle.core.policies.limits import checked_duration
 from treadle.core.store import Claim
 from treadle.engine.abort import Aborted
+from treadle.engine.fields import fields
 from treadle.engine.registry import Entry
 
 STOPPED = "the worker is stopping"
@@ -61,9 +62,7 @@ class Context:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         job = execution.job
-        self.log: logging.LoggerAdapter[logging.Logger] = logging.LoggerAdapter(
-            logger, {"job_id": job.id, "job_name": job.name, "attempt": job.attempts}
-        )
+        self.log: logging.LoggerAdapter[logging.Logger] = logging.LoggerAdapter(logger, fields(job))
 
     @property
     def job(self) -> Job:

@@ -18,6 +18,7 @@ from treadle.core.signals import Signal
 from treadle.core.store import Claim
 from treadle.core.transitions import error_text, on_failed_attempt, on_failure, on_interrupted
 from treadle.engine.execution import STOPPED, Context, Execution
+from treadle.engine.fields import fields
 from treadle.engine.setup import Setup
 from treadle.engine.threads import HandlerThreads
 
@@ -116,7 +117,9 @@ class Executor:
             return on_failure(job, own, error, random.random)
         except Exception as refused:
             with suppress(Exception):
-                self._logger.warning("the retry policy of %r failed, another is used: %s", job.name, error_text(refused))
+                self._logger.warning(
+                    "the retry policy of %r failed, another is used: %s", job.name, error_text(refused), extra=fields(job)
+                )
         try:
             return on_failed_attempt(job, self._setup.profile.retry, error_text(error), random.random)
         except Exception:
@@ -126,15 +129,16 @@ class Executor:
         """Log a failed attempt, with its traceback unless the handler ended it on purpose."""
         trace = None if isinstance(error, (Signal, TimeoutError)) else error
         of = f"attempt {job.attempts} of {job.max_attempts}"
+        extra = fields(job)
         match outcome:
             case RetryAfter(seconds=seconds, error=text):
                 self._logger.warning(
-                    "%s %s failed at %s, again in %g s: %s", job.name, job.id, of, seconds, text, exc_info=trace
+                    "%s %s failed at %s, again in %g s: %s", job.name, job.id, of, seconds, text, exc_info=trace, extra=extra
                 )
             case Dead(error=text):
-                self._logger.error("%s %s is dead at %s: %s", job.name, job.id, of, text, exc_info=trace)
+                self._logger.error("%s %s is dead at %s: %s", job.name, job.id, of, text, exc_info=trace, extra=extra)
             case _:
-                self._logger.debug("%s %s was put off at %s", job.name, job.id, of)
+                self._logger.debug("%s %s was put off at %s", job.name, job.id, of, extra=extra)
 
     async def _in_thread(self, execution: Execution, arguments: tuple[Any, ...]) -> BaseException | None:
         """Call a plain handler in a thread; answers what it raised (E11)."""

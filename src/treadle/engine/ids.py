@@ -1,9 +1,10 @@
-"""Job ids: UUIDv7, so that ids sort by creation, within one process strictly (E1)."""
+"""Ids: of jobs, UUIDv7, so that they sort by creation, within one process strictly (E1); and of workers."""
 
 from __future__ import annotations
 
 import os
 import random
+import socket
 import threading
 
 _CHANCE = 74  # bits below the 48 of the milliseconds, less version and variant
@@ -49,3 +50,8 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def new_worker_id() -> str:
+    """An id for a worker: host, process, and chance."""
+    return f"{socket.gethostname()[:100]}:{os.getpid()}:{os.urandom(3).hex()}"

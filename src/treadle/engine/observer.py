@@ -18,3 +18,7 @@ class Observer(Protocol):
     def ended(self, job: Job, outcome: Outcome, seconds: float) -> None:
         """An attempt ended after so many seconds, with this outcome, which is not written yet."""
         ...
+
+    def reclaimed(self, job: Job, outcome: Outcome) -> None:
+        """A job was taken back, of whatever worker, whose lease had run out (E21)."""
+        ...

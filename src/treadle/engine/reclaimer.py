@@ -6,11 +6,13 @@ import logging
 from collections.abc import Callable
 
 from treadle.core.job import Job, NewJob
-from treadle.core.outcome import Dead
+from treadle.core.outcome import Dead, Outcome
 from treadle.core.schedule import INTERVAL_PREFIX, Interval
 from treadle.core.store import Expired, Reclaim, Store
 from treadle.core.transitions import on_expired
 from treadle.engine.clock import EngineClock
+from treadle.engine.fields import fields
+from treadle.engine.observer import Observer
 from treadle.engine.service import Service
 
 BATCH = 500
@@ -27,11 +29,13 @@ class Reclaimer(Service):
         interval: float,
         copy: Callable[[Interval], NewJob],
         reclaimed: Callable[[], None],
+        observer: Observer | None = None,
     ) -> None:
         super().__init__(interval, clock, logger)
         self._store = store
         self._copy = copy
         self._reclaimed = reclaimed
+        self._observer = observer
 
     async def run_once(self) -> None:
         """Take back all that is expired now."""
@@ -40,10 +44,11 @@ class Reclaimer(Service):
             expired = await self._store.expired(BATCH, now=now)
             if not expired:
                 return
-            taken = await self._store.reclaim(await self._decide(expired), now=now)
-            for one in expired:
-                if one.claim in taken:
-                    self._tell(one.job)
+            reclaims = await self._decide(expired)
+            taken = await self._store.reclaim(reclaims, now=now)
+            for one in reclaims:
+                if one.expired.claim in taken:
+                    self._tell(one.expired.job, one.outcome)
             self._reclaimed()
             if len(expired) < BATCH or not taken:
                 return
@@ -64,7 +69,7 @@ class Reclaimer(Service):
             reclaims.append(Reclaim(one, outcome, following))
         return reclaims
 
-    def _tell(self, job: Job) -> None:
+    def _tell(self, job: Job, outcome: Outcome) -> None:
         self._logger.warning(
             "the lease of %s %s ran out at attempt %d of %s (worker %s); it was taken back",
             job.name,
@@ -72,4 +77,7 @@ class Reclaimer(Service):
             job.attempts,
             job.max_attempts,
             job.worker,
+            extra=fields(job),
         )
+        if self._observer is not None:
+            self._observer.reclaimed(job, outcome)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Mapping
 
 from treadle.engine.execution import Execution
+from treadle.engine.fields import fields
 
 
 class Slowness:
@@ -47,5 +48,6 @@ class Slowness:
                     execution.job.id,
                     now - execution.started,
                     warn_after,
+                    extra=fields(execution.job),
                 )
         self._next_look = self._loop.call_later(min(1.0, warn_after / 4), self._look, warn_after) if self._running else None

@@ -15,6 +15,7 @@ from treadle.engine.alarm import Alarm
 from treadle.engine.claimer import Claimer
 from treadle.engine.execution import STOPPED, Execution
 from treadle.engine.executor import Executor
+from treadle.engine.fields import fields
 from treadle.engine.intervals import Intervals
 from treadle.engine.outage import Outage
 from treadle.engine.renewer import Renewer
@@ -288,7 +289,12 @@ class Worker:
     def _abandon(self, execution: Execution) -> None:
         """Free the slot of an attempt that did not end when it was told to (E23)."""
         if not execution.settled:
-            self._logger.warning("%s %s did not end at its timeout and was abandoned", execution.job.name, execution.job.id)
+            self._logger.warning(
+                "%s %s did not end at its timeout and was abandoned",
+                execution.job.name,
+                execution.job.id,
+                extra=fields(execution.job),
+            )
             self._settle(execution, self._executor.timed_out(execution))
 
     def _cut_short(self, execution: Execution, why: str) -> None:
@@ -303,7 +309,12 @@ class Worker:
         """Called from the renewer's thread."""
         execution = self._running.get(claim.id)
         if execution is not None and execution.claim == claim:
-            self._logger.warning("the lease of %s %s was lost; its result will be refused", execution.job.name, claim.id)
+            self._logger.warning(
+                "the lease of %s %s was lost; its result will be refused",
+                execution.job.name,
+                claim.id,
+                extra=fields(execution.job),
+            )
             execution.aborted.set("the lease was lost")
 
     async def _extend(self, claim: Claim, seconds: float) -> bool:

@@ -26,7 +26,7 @@ from treadle.core.policies.retry import RetryPolicy, retry_policy
 from treadle.core.store import EnqueueOn, Store
 from treadle.engine.clock import EngineClock
 from treadle.engine.engine import Engine
-from treadle.engine.ids import new_id, new_ids
+from treadle.engine.ids import new_id, new_ids, new_worker_id
 from treadle.engine.operations import Operations
 from treadle.engine.schedules import Schedules
 from treadle.engine.setup import Settings, Setup
@@ -37,7 +37,7 @@ from treadle.tasks.inspection import Inspection
 from treadle.tasks.options import NewJob, new_job, spread
 from treadle.tasks.profile import CONCURRENCY, GRACE, LIBRARY, POLL_INTERVAL
 from treadle.tasks.registration import Registration
-from treadle.tasks.settings import checked_concurrency, checked_queues, new_worker_id, retention_of
+from treadle.tasks.settings import checked_concurrency, checked_queues, retention_of
 
 Payload = TypeVar("Payload")
 Rest = ParamSpec("Rest")

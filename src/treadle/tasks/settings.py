@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -22,11 +20,6 @@ def retention_of(retention: Seconds | None, key_retention: Seconds | None) -> Re
         return Retention()
     keep = checked_delay(retention, "retention")
     return Retention(keep, keep, None if key_retention is None else checked_delay(key_retention, "key_retention"))
-
-
-def new_worker_id() -> str:
-    """An id for a worker: host, process, and chance."""
-    return f"{socket.gethostname()[:100]}:{os.getpid()}:{os.urandom(3).hex()}"
 
 
 def checked_concurrency(concurrency: object) -> int:
