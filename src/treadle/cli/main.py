@@ -25,6 +25,9 @@ COMMANDS = {
     "move": ("treadle.cli.commands.move", "Move everything into another store."),
     "cron": ("treadle.cli.commands.cron", "Look after cron schedules."),
     "work": ("treadle.cli.commands.work", "Run an application's jobs until told to stop."),
+    "serve": ("treadle.cli.commands.serve", "Run the functions service until told to stop."),
+    "functions": ("treadle.cli.commands.functions", "Look after the functions that jobs call."),
+    "config": ("treadle.cli.commands.config", "Look after the service's settings and keys."),
     "completion": ("treadle.cli.commands.completion", "Print the script that completes treadle in a shell."),
 }
 

@@ -35,8 +35,9 @@ class FailOn:
     text: str
 
     def __post_init__(self) -> None:
-        if len(self.text) > MOST:
-            raise InvalidArgument(f"fail_on must be text of at most {MOST} characters: {FORMS}")
+        text: object = self.text  # which comes from whoever registers a function
+        if not isinstance(text, str) or len(text) > MOST:
+            raise InvalidArgument(f"fail_on must be text of at most {MOST} characters: {FORMS}; not {str(text)[:40]!r}")
         _terms(self.text)  # refuse now, not at the first answer
 
     def __call__(self, status: int) -> bool:

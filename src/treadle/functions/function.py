@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -20,6 +20,9 @@ NAME_PATTERN = "[a-z0-9]+(-[a-z0-9]+)*"
 Method = Literal["JOB", "POST"]
 
 _NAME = re.compile(NAME_PATTERN + r"\Z", re.ASCII)
+_HOST = re.compile(r"[A-Za-z0-9._-]+\Z|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\Z", re.ASCII)
+_USER = re.compile(r"//.*@", re.DOTALL)
+_NEVER_IN_A_URL = frozenset('"<>\\^`{|}')  # RFC 3986; servers read them in different ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Function:
     """
 
     name: str
-    secret: str
+    secret: str = field(repr=False)
     url: str | None = None
     method: Method = "JOB"
     fail_on: FailOn | None = None
@@ -61,24 +64,31 @@ def checked_url(value: object) -> str:
     """Where a function answers: an http or https URL without query, fragment and credentials. Raises `InvalidArgument`."""
     if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value or len(value) > MAX_URL:
         raise InvalidArgument(
-            f"the function's URL must be ASCII, without spaces, of at most {MAX_URL} characters: {str(value)[:80]!r}"
+            f"the function's URL must be ASCII, without spaces, of at most {MAX_URL} characters: {_shown(value)}"
         )
     try:
         parts = urlsplit(value)
         port = parts.port
     except ValueError as error:
-        raise InvalidArgument(f"{value[:80]!r} is no URL: {error}") from None
+        raise InvalidArgument(f"the function's URL {_shown(value)} cannot be read: {str(error)[:80]}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise InvalidArgument(f"the function's URL must look like http://host:port or https://host/path, not {value[:80]!r}")
+        raise InvalidArgument(f"the function's URL must look like http://host:port or https://host/path, not {_shown(value)}")
+    if not _NEVER_IN_A_URL.isdisjoint(value) or ("@" not in parts.netloc and not _HOST.match(parts.hostname)):
+        raise InvalidArgument(f"the function's URL has a character that no URL may have there: {_shown(value)}")
     if parts.query or parts.fragment or "?" in value or "#" in value:
         raise InvalidArgument(
-            f"the function's URL must have no query and no fragment; /jobs/ID is put behind it: {value[:80]!r}"
+            f"the function's URL must have no query and no fragment; /jobs/ID is put behind it: {_shown(value)}"
         )
     if "@" in parts.netloc:
         raise InvalidArgument(
             "the function's URL must hold no user or password: calls are signed with the function's secret instead"
         )
     return value.rstrip("/")
+
+
+def _shown(url: object) -> str:
+    """The URL as an error may show it: short, and without a user and password."""
+    return repr(_USER.sub("//***@", str(url))[:80])
 
 
 def checked_method(value: object) -> Method:

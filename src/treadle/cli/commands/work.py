@@ -19,6 +19,7 @@ from treadle.cli.options import store_option
 from treadle.cli.parameters import PlainInteger, QueueNames
 from treadle.cli.printable import printable
 from treadle.cli.signals import StopSignals
+from treadle.cli.stopping import stopped
 from treadle.core.errors import StoreError
 from treadle.core.job import Job, State
 from treadle.core.transfer import Transfer, checked_fence
@@ -102,7 +103,7 @@ async def _work(tasks: Tasks, signals: StopSignals) -> int:
         if isinstance(tasks.store, MemoryStore):
             tell("this store lives in this process alone: only jobs that the application itself enqueues here will run")
         await stop.wait()
-        hurried = await _stop(tasks, at_once)
+        hurried = await stopped(tasks.stop, tasks.grace, at_once)
         tell(await _ending(tasks, hurried))
     finally:
         await tasks.close()
@@ -116,21 +117,6 @@ async def _look(tasks: Tasks) -> None:
     await tasks.store.due(tasks.settings.queues or ("default",))
     if isinstance(tasks.store, Transfer):
         checked_fence(await tasks.store.get_mark())
-
-
-async def _stop(tasks: Tasks, at_once: asyncio.Event) -> bool:
-    """Stop within the grace, or at once when asked to; answers whether it was asked to."""
-    graceful = asyncio.create_task(tasks.stop())
-    asked = asyncio.create_task(at_once.wait())
-    await asyncio.wait({graceful, asked}, return_when=asyncio.FIRST_COMPLETED)
-    asked.cancel()
-    if graceful.done():
-        await graceful
-        return False
-    await tasks.stop(0)
-    graceful.cancel()
-    await asyncio.wait({graceful, asked})
-    return True
 
 
 def _beginning(tasks: Tasks) -> str:

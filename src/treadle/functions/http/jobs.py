@@ -1,0 +1,255 @@
+"""The routes of jobs and dead letters (F9 to F11)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+from starlette.requests import Request
+from starlette.responses import Response
+
+from treadle.client import wire
+from treadle.core.errors import InvalidArgument
+from treadle.core.policies.limits import MAX_KEY
+from treadle.functions.function import MAX_NAME, NAME_PATTERN, RESERVED
+from treadle.functions.http.body import BodyReader
+from treadle.functions.http.envelope import success
+from treadle.functions.http.operation import Link, Operation, Parameter, described
+from treadle.functions.http.query import read_limit, read_query
+from treadle.functions.jobs import FunctionJobs
+from treadle.functions.profile import LIST_DEFAULT, LIST_MOST, MAX_ATTEMPTS, MAX_DELAY, REQUEUE_MOST
+
+_PAYLOAD = {"month": "2026-10", "items": ["a", "b"]}
+
+
+class EnqueueBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A job to enqueue. Every field may be left out, and so may the body."""
+
+    payload: (
+        Annotated[Raw, described("Any JSON: what the function gets as the body of the call.", examples=[_PAYLOAD])] | UnsetType
+    ) = UNSET
+    delay_secs: Annotated[
+        int | float,
+        described(
+            "Seconds until the first attempt; the job is `pending` until then.",
+            minimum=0,
+            maximum=int(MAX_DELAY),
+            examples=[60],
+        ),
+    ] = 0
+    max_attempts: (
+        Annotated[
+            int | float,
+            described(
+                "How many attempts it gets in all, the first one included; 3 if left out, unless the service is set otherwise.",
+                type="integer",
+                minimum=1,
+                maximum=MAX_ATTEMPTS,
+                examples=[3],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class NoFields(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a request that says everything in its path."""
+
+
+FUNCTION_NAME = Parameter(
+    "name",
+    "path",
+    {
+        "type": "string",
+        "pattern": f"^{NAME_PATTERN}$",
+        "maxLength": MAX_NAME,
+        "not": {"enum": sorted(RESERVED)},
+        "examples": ["send-report"],
+    },
+    "The function's name.",
+    required=True,
+)
+JOB_ID = Parameter(
+    "id",
+    "path",
+    {"type": "string", "format": "uuid", "examples": ["0199c9d2-5b1e-7c4a-9a53-6f1f0c8e2b7d"]},
+    "The job's id.",
+    required=True,
+)
+LIMIT = Parameter(
+    "limit",
+    "query",
+    {"type": "integer", "minimum": 1, "maximum": LIST_MOST, "default": LIST_DEFAULT, "examples": [20]},
+    "How many jobs at most.",
+)
+STATUS = Parameter(
+    "status", "query", {"type": "string", "enum": list(wire.STATUSES), "examples": ["dead"]}, "Only jobs of this status."
+)
+IDEMPOTENCY_KEY = Parameter(
+    "Idempotency-Key",
+    "header",
+    {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": MAX_KEY,
+        "pattern": "^[!-~]([ -~]*[!-~])?$",
+        "examples": ["report:2026-10"],
+    },
+    "As long as a job of this function with this key is stored, that one is answered, with 200, and none is made.",
+)
+_KEY = re.compile(r"[!-~]([ -~]*[!-~])?\Z")
+_TO_JOB = (
+    Link("get_job", {"id": "id"}, "See what became of it."),
+    Link("retry_job", {"id": "id"}, "Try again, once it is dead."),
+)
+
+
+class JobRoutes:
+    """Each parses, asks `FunctionJobs`, and answers."""
+
+    def __init__(self, jobs: FunctionJobs, bodies: BodyReader) -> None:
+        self._jobs = jobs
+        self._bodies = bodies
+
+    @property
+    def operations(self) -> Sequence[Operation]:
+        """The operations, the most particular path first."""
+        job: dict[str, Any] = {"group": "Jobs", "answer": wire.Job}
+        dead: dict[str, Any] = {"group": "Dead letters"}
+        return (
+            Operation(
+                "GET",
+                "/v1/functions/jobs",
+                "list_jobs",
+                "Jobs",
+                "List jobs, newest first.",
+                self.list,
+                parameters=(STATUS, LIMIT),
+                answer=list[wire.Job],
+                success="The jobs.",
+            ),
+            Operation(
+                "GET",
+                "/v1/functions/jobs/dlq",
+                "list_dead",
+                summary="List dead jobs, newest first.",
+                run=self.list_dead,
+                parameters=(LIMIT,),
+                answer=list[wire.Job],
+                success="The dead jobs.",
+                **dead,
+            ),
+            Operation(
+                "POST",
+                "/v1/functions/jobs/dlq/requeue",
+                "requeue_dead",
+                summary=f"Put dead jobs back to pending, oldest first, at most {REQUEUE_MOST:,}.",
+                description="Each keeps its count and gets one more attempt. Fix what made them fail first.",
+                run=self.requeue,
+                answer=wire.Requeued,
+                success="They are pending.",
+                **dead,
+            ),
+            Operation(
+                "GET",
+                "/v1/functions/jobs/{id}",
+                "get_job",
+                summary="Read a job.",
+                run=self.get,
+                description="Completed jobs are kept for 14 days, unless the service is set otherwise.",
+                parameters=(JOB_ID,),
+                success="The job.",
+                refusals={404: "There is no such job."},
+                **job,
+            ),
+            Operation(
+                "POST",
+                "/v1/functions/jobs/{id}/retry",
+                "retry_job",
+                "Dead letters",
+                "Put a dead job back to pending, for one more attempt.",
+                self.retry,
+                description="Its count is kept. Fix what made it fail first.",
+                parameters=(JOB_ID,),
+                answer=wire.Job,
+                success="The job, which is pending.",
+                refusals={404: "There is no such job.", 409: "The job is not dead."},
+            ),
+            Operation(
+                "POST",
+                "/v1/functions/{name}/jobs",
+                "enqueue_job",
+                summary="Enqueue a job of a function.",
+                run=self.enqueue,
+                description="The function need not exist before the job is due. It is called with the payload as the body, and "
+                "whatever it answers completes the job; a call that fails is tried again until the attempts are used up.",
+                parameters=(FUNCTION_NAME, IDEMPOTENCY_KEY),
+                body=EnqueueBody,
+                status=201,
+                success="The job, which is stored.",
+                also={200: "The job that holds the idempotency key, unchanged."},
+                links=_TO_JOB,
+                **job,
+            ),
+        )
+
+    async def list(self, request: Request) -> Response:
+        """`GET /v1/functions/jobs`."""
+        query = read_query(request, ("status", "limit"))
+        return success(await self._jobs.list(query.get("status"), read_limit(query.get("limit"))))
+
+    async def list_dead(self, request: Request) -> Response:
+        """`GET /v1/functions/jobs/dlq`."""
+        query = read_query(request, ("limit",))
+        return success(await self._jobs.list("dead", read_limit(query.get("limit"))))
+
+    async def requeue(self, request: Request) -> Response:
+        """`POST /v1/functions/jobs/dlq/requeue`."""
+        await self._nothing_more(request)
+        return success(wire.Requeued(await self._jobs.requeue()))
+
+    async def get(self, request: Request) -> Response:
+        """`GET /v1/functions/jobs/ID`."""
+        read_query(request)
+        return success(await self._jobs.get(request.path_params["id"]))
+
+    async def retry(self, request: Request) -> Response:
+        """`POST /v1/functions/jobs/ID/retry`."""
+        await self._nothing_more(request)
+        return success(await self._jobs.retry(request.path_params["id"]))
+
+    async def enqueue(self, request: Request) -> Response:
+        """`POST /v1/functions/NAME/jobs`."""
+        read_query(request)
+        key = _idempotency_key(request)
+        body = await self._bodies.read(request, EnqueueBody)
+        job, created = await self._jobs.enqueue(
+            request.path_params["name"],
+            self._bodies.payload(body.payload),
+            body.delay_secs,
+            None if body.max_attempts is UNSET else body.max_attempts,
+            key,
+        )
+        return success(job, 201 if created else 200)
+
+    async def _nothing_more(self, request: Request) -> None:
+        """Refuse a query and a body: somebody meant something by them."""
+        read_query(request)
+        await self._bodies.read(request, NoFields)
+
+
+def _idempotency_key(request: Request) -> str | None:
+    """The key, if there is one. Raises `InvalidArgument`."""
+    keys = request.headers.getlist("idempotency-key")
+    if len(keys) > 1:
+        raise InvalidArgument("the header Idempotency-Key is there twice; give it once")
+    if not keys:
+        return None
+    if not _KEY.match(keys[0]):
+        raise InvalidArgument(
+            f"the header Idempotency-Key must be 1 to {MAX_KEY} printable characters of ASCII, not {keys[0][:80]!r}"
+        )
+    return keys[0]
