@@ -9,7 +9,7 @@ from datetime import datetime
 from treadle.core.errors import Conflict, NotFound
 from treadle.core.filter import JobFilter
 from treadle.core.job import Job, State
-from treadle.core.policies.limits import FUNCTIONS_QUEUE
+from treadle.core.policies.limits import FUNCTIONS_QUEUE, owned_by_a_face
 from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.store import Redriven, Stats, Store
 from treadle.engine.clock import EngineClock
@@ -89,7 +89,7 @@ class Operations:
         """Send all matching dead letters round again, oldest first, at most `limit`, each by the rule of its queue (E17)."""
         revived: list[str] = []
         dropped: list[str] = []
-        for part, policy in self._by_rule(which):
+        for part, policy in await self._by_rule(which):
             while True:
                 size = PAGE if limit is None else min(PAGE, limit - len(revived) - len(dropped))
                 if size <= 0:
@@ -103,15 +103,20 @@ class Operations:
                     break
         return Redriven(revived, dropped)
 
-    @staticmethod
-    def _by_rule(which: JobFilter) -> Sequence[tuple[JobFilter, RedrivePolicy]]:
+    async def _by_rule(self, which: JobFilter) -> Sequence[tuple[JobFilter, RedrivePolicy]]:
+        """The dead among them, in parts that have one rule each."""
         dead = replace(which, states=DEAD)
         if which.queues is not None:
-            return [(replace(dead, queues=frozenset({queue})), redrive_policy(queue)) for queue in sorted(which.queues)]
-        parts = [(replace(dead, of_faces=False), RedrivePolicy.RESET)]
-        if which.of_faces is not False:
-            parts.append((replace(dead, queues=frozenset({FUNCTIONS_QUEUE})), RedrivePolicy.KEEP))
-        return parts
+            queues, parts = which.queues, []
+        else:
+            parts = [(replace(dead, of_faces=False), RedrivePolicy.RESET)]
+            queues = frozenset() if which.of_faces is False else await self._queues_of_faces()
+        return [*parts, *((replace(dead, queues=frozenset({queue})), redrive_policy(queue)) for queue in sorted(queues))]
+
+    async def _queues_of_faces(self) -> frozenset[str]:
+        """The queues of the functions service and of plugins that have dead letters now."""
+        counts = (await self._store.tally()).counts
+        return frozenset(queue for queue, _, state in counts if state is State.DEAD and owned_by_a_face(queue))
 
     async def run_now(self, id: str) -> None:
         """Make a pending job due now (E2). Raises `NotFound` or `Conflict`."""
