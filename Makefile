@@ -28,6 +28,7 @@ check: .venv/ready  ## lint, types, layers
 
 bench: .venv/ready  ## measure treadle, the bare loops and the peers in one run
 	@$(PY) -m benchmarks
+	@$(PY) -m benchmarks.service
 
 soak: .venv/ready  ## the long crash tests
 	@$(PY) -m pytest -n auto -m soak -s

@@ -53,3 +53,21 @@ def test_drains_over_piles_are_compared_and_drawn(tmp_path):
 def test_an_unknown_word_is_refused(tmp_path):
     done = run(tmp_path, "--stores", "mysql")
     assert done.returncode == 2 and "'mysql' is none of" in done.stderr
+
+
+def test_a_tiny_run_of_the_service_measures_and_reports(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.service", "--stores", "sqlite", "--runs", "1", "--scale", "0.01", "--out", tmp_path],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    [document] = tmp_path.glob("*.json")
+    [run] = json.loads(document.read_text())["runs"]["sqlite"]
+    assert {"enqueue_rate", "p99_ms", "call_rate", "queued_mib", "working_mib"} <= set(run) and all(
+        value > 0 for value in run.values()
+    )
+    [report] = tmp_path.glob("*.md")
+    assert "| jobs that call a function, jobs/s |" in report.read_text()

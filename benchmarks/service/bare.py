@@ -1,0 +1,30 @@
+"""What the service stands on, without it: a Starlette application on uvicorn that answers, and stores nothing."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+
+async def answer(request: Request) -> JSONResponse:
+    """Read the body, and answer something as long as a job."""
+    body = await request.json()
+    return JSONResponse({"data": {"payload": body["payload"], "rest": "x" * 300}, "meta": None}, status_code=201)
+
+
+def main() -> None:
+    """Serve on a free port, which is printed."""
+    sock = socket.create_server(("127.0.0.1", 0))
+    print(sock.getsockname()[1], flush=True)
+    app = Starlette(routes=[Route("/v1/functions/{name}/jobs", answer, methods=["POST"])])
+    uvicorn.run(app, fd=sock.fileno(), http="httptools", loop="asyncio", log_level="error", access_log=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
