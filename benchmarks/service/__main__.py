@@ -147,7 +147,7 @@ def _report(described: dict[str, Any], runs: dict[str, list[dict[str, float]]]) 
     yield ""
     yield (
         f"{described['cpu']}, {described['cores']} cores, {described['memory_gib']} GiB; {described['python']}; treadle "
-        f"{described['treadle']}. Load average before the run: {described['load_before']}. Medians of {len(runs['bare'])} runs; "
+        f"{described['treadle']}. Load average before the run: {described['load_before']}. {len(runs['bare'])} runs, medians; "
         "one service process, the load, the function and the database's server share the cores."
     )
     yield ""

@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from treadle.core.errors import StoreUnavailable
 from treadle.engine.clock import EngineClock
-from treadle.functions import key_ring as module
+from treadle.functions import key_ring as module, session_key
 from treadle.functions.identity import Identity, Unauthorized
 from treadle.functions.key_ring import KeyRing
 from treadle.functions.keys import NAMESPACE, Keys, new_key
@@ -193,6 +193,10 @@ async def test_a_session_is_renewed(here: Place) -> None:
     assert await here.store().list_documents(NAMESPACE, now=here.clock.for_store()) == []
 
 
+def test_a_session_outlives_some_renewals_that_fail() -> None:
+    assert session_key.RENEWED_EVERY * 3 <= session_key.LIFE <= 600
+
+
 @in_memory
 async def test_a_stop_does_not_hang_on_a_store_that_is_away(here: Place) -> None:
     store = FaultyStore(here.store())
@@ -243,6 +247,18 @@ async def test_what_can_be_no_stored_key_costs_no_read(here: Place) -> None:
             await _refused(ring, junk)
             await _refused(ring, None, f"Bearer {junk}")
     assert store.calls["list_documents"] == 1
+
+
+@in_memory
+async def test_a_token_of_another_secret_is_looked_up_again_unless_the_secret_is_given(here: Place) -> None:
+    await Keys(here.store(), NONE, here.clock).make_absent()
+    token = user_token("x" * 40, "u", clock=here.clock)
+    for overrides, reads in ((NONE, 4), (Overrides(signing="s" * 40), 1)):
+        store = FaultyStore(here.store())
+        ring = KeyRing(store, overrides, here.clock)
+        for _ in range(3):
+            await _refused(ring, None, f"Bearer {token}")
+        assert store.calls["list_documents"] == reads
 
 
 @in_memory

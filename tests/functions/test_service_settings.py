@@ -274,12 +274,12 @@ async def test_settings_that_go_bad_are_told_once_and_the_last_good_ones_stay(he
     store = here.store()
     watch = SettingsWatch(Settings(store, {LEASE: "60", TIMEOUT: "50"}, here.clock), here.clock, logger)
     good = await watch.read()
-    for value in ("many", "many", "lots", 5, "many"):
+    for value in ("many", "many", 5, "many", "lots"):
         await store.put_document(NAMESPACE, KEY, {"JOB_MAX_RETRIES": value}, now=here.clock.for_store())
         for _ in range(3):
             here.time.advance(1)
             assert (await watch.read()).lease == good.lease
-    assert [text.split("'")[1] for text in heard] == ["many", "lots", "many"]
+    assert [text.split("'")[1] for text in heard] == ["many", "many", "lots"]
     assert (await watch.read()).max_attempts == 5
     await store.delete_document(NAMESPACE, KEY, now=here.clock.for_store())
     here.time.advance(1)

@@ -184,6 +184,15 @@ def test_other_algorithms_and_headers_are_refused(header: Any) -> None:
         _refused(_signed(GOOD, header if header is not None else b"null", how=how))
 
 
+@pytest.mark.parametrize(("name", "how"), [("HS384", hashlib.sha384), ("HS512", hashlib.sha512)])
+def test_a_longer_hash_is_refused_also_where_the_secret_is_long_enough_for_it(name: str, how: Any) -> None:
+    secret = "x" * 128
+    token = _signed(GOOD, {"alg": name}, secret, how)
+    assert jwt.decode(token, secret, algorithms=[name], options={"verify_exp": False})["sub"] == "u1"
+    with pytest.raises(Unauthorized, match="alg"):
+        user_of(secret, token, NOW)
+
+
 def test_a_token_without_a_signature_is_refused() -> None:
     for header in ({"alg": "none"}, {"alg": "HS256"}):
         body = f"{_part(header)}.{_part(GOOD)}"

@@ -11,16 +11,26 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 
 AT_ONCE = 3.0  # seconds that a stop at once may take, to give back what can be given back
 
 
-class StopSignals:
-    """Counts the signals, wakes the loop, and sees to it that the process ends even if the loop does not answer."""
+def _plain(text: str) -> str:
+    return f"treadle: {text}"
 
-    def __init__(self) -> None:
+
+class StopSignals:
+    """Counts the signals, wakes the loop, and sees to it that the process ends even if the loop does not answer.
+
+    `before` is what a signal waits for that comes before the loop runs. `written` makes a line of what there is to say.
+    """
+
+    def __init__(self, before: str = "the application is imported") -> None:
         self.received = 0
+        self.written: Callable[[str], str] = _plain
+        self._before = before
         self._grace = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._events: tuple[asyncio.Event, asyncio.Event] | None = None
@@ -40,25 +50,32 @@ class StopSignals:
 
     def ended(self, status: int) -> None:
         """The work is over: whatever threads its jobs have left behind, the process ends with this status soon."""
-        _end_after(AT_ONCE, status, "")
+        self._end_after(AT_ONCE, status, "")
         if sys.stdout is not None:
             sys.stdout.flush()  # what jobs have printed
+
+    def say(self, text: str) -> None:
+        """A line on standard error, past its buffer, in which the signal may have interrupted somebody."""
+        try:
+            os.write(2, f"{self.written(text)}\n".encode())
+        except OSError:
+            pass
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         self.received += 1
         if self._loop is None:
             if self.received > 1:
                 os._exit(1)  # nothing runs yet, and nothing is held
-            _print("stopping once the application is imported; a second signal ends that too")
+            self.say(f"stopping once {self._before}; a second signal ends that too")
             return
         match self.received:
             case 1:
-                _print(f"stopping within {self._grace:g} s; a second signal stops at once")
+                self.say(f"stopping within {self._grace:g} s; a second signal stops at once")
                 # Twice the grace: one for the jobs, one for writing what became of them where the store is slow.
-                _end_after(2 * max(self._grace, 5.0) + 10.0, 1, "the stop took too long; jobs are left to their leases")
+                self._end_after(2 * max(self._grace, 5.0) + 10.0, 1, "the stop took too long; jobs are left to their leases")
             case 2:
-                _print("stopping at once")
-                _end_after(AT_ONCE, 1, "stopped at once; jobs are left to their leases")
+                self.say("stopping at once")
+                self._end_after(AT_ONCE, 1, "stopped at once; jobs are left to their leases")
             case _:
                 os._exit(1)
         try:
@@ -71,23 +88,14 @@ class StopSignals:
         for event in self._events[: self.received]:
             event.set()
 
+    def _end_after(self, seconds: float, status: int, why: str) -> None:
+        """End the process from a thread of its own, unless it has ended by then."""
 
-def _print(text: str) -> None:
-    """A line on standard error, past its buffer, in which the signal may have interrupted somebody."""
-    try:
-        os.write(2, f"treadle: {text}\n".encode())
-    except OSError:
-        pass
+        def end() -> None:
+            if why:
+                self.say(why)
+            os._exit(status)
 
-
-def _end_after(seconds: float, status: int, why: str) -> None:
-    """End the process from a thread of its own, unless it has ended by then."""
-
-    def end() -> None:
-        if why:
-            _print(why)
-        os._exit(status)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()

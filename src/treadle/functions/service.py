@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -80,6 +80,7 @@ class FunctionsService:
         self._environment = environment
         self._works = role in ("worker", "all")
         self._ready = False
+        self._made: Mapping[KeyRole, str] = {}
         self._watch = SettingsWatch(Settings(store, environment, self._clock), self._clock, self._logger)
         overrides = Overrides.of(environment, self._logger)
         self._keys = Keys(store, overrides, self._clock)
@@ -112,16 +113,26 @@ class FunctionsService:
             self._ring,
             self.metrics,
             lambda: self._current,
-            lambda: store.get_document("functions/settings", "ready"),
-            lambda: self._ready,
+            self._look,
+            lambda: self.ready,
             __version__,
         )
         self._server = Server(self._site.app, host, port) if role in ("api", "all") else None
-        self._follower = _Follower(self._watch, self._setup)
+        self._follower = _Follower(self._watch, self._setup, self._engine.pruner.wake)
 
     @property
     def _current(self) -> ServiceSettings:
         return self._watch.latest
+
+    @property
+    def ready(self) -> bool:
+        """Whether it has started, and is not told to stop."""
+        return self._ready
+
+    @property
+    def made(self) -> Mapping[KeyRole, str]:
+        """The keys that the start made, also where it failed afterwards."""
+        return self._made
 
     @property
     def worker_id(self) -> str:
@@ -131,11 +142,12 @@ class FunctionsService:
     async def start(self) -> Started:
         """Begin to answer and to work. Raises `InvalidArgument` for settings that contradict each other, and `StoreError`."""
         try:
+            await self._look()  # a store that cannot be used is told once, and not as one that is tried again
             await self._follower.run_once()
-            made = await self._keys.make_absent()
             url = None
             if self._server is not None:
                 url = await self._server.start()
+            self._made = await self._keys.make_absent()  # after what may well fail: they are shown only once
             self._url = self._url or url or ""
             if not self._session_key:
                 self._session_key = await self._ring.open_session()
@@ -147,7 +159,7 @@ class FunctionsService:
             await self.stop(0)
             raise
         self._ready = True
-        return Started(url, made)
+        return Started(url, self._made)
 
     async def stop(self, grace: float = GRACE) -> None:
         """Claim nothing more, let calls finish within `grace` seconds and give back the rest; then stop answering.
@@ -165,6 +177,10 @@ class FunctionsService:
         await self.metrics.close()
         await self._ring.close()
 
+    async def _look(self) -> None:
+        """Read something small from the store."""
+        await self._store.get_document("functions/settings", "ready", now=self._clock.for_store())
+
     def _longest(self) -> float:
         settings = self._current
         return settings.timeout + min(MARGIN, (settings.lease - settings.timeout) / 2)
@@ -176,13 +192,17 @@ class FunctionsService:
 
 
 class _Follower(Service):
-    """Has the worker go by the settings as they are now, from its next claim on."""
+    """Has the worker go by the settings as they are now, from its next claim on, and `prune` when jobs are kept shorter."""
 
-    def __init__(self, watch: SettingsWatch, setup: Setup) -> None:
+    def __init__(self, watch: SettingsWatch, setup: Setup, prune: Callable[[], None]) -> None:
         super().__init__(FOLLOW_EVERY, setup.clock, setup.logger)
         self._watch = watch
         self._setup = setup
+        self._prune = prune
 
     async def run_once(self) -> None:
         """Look whether they have changed. The first time raises `InvalidArgument` where they contradict each other (F7)."""
+        before = self._setup.profile.retention
         self._setup.profile = profile(await self._watch.read())
+        if self._setup.profile.retention != before:
+            self._prune()

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 import click
 
 from treadle import __version__
 from treadle.cli.durations import Duration
-from treadle.cli.failures import tell
+from treadle.cli.failures import reason
 from treadle.cli.functions import folder_option, missing_service
-from treadle.cli.logs import LEVELS, Form, configure_logging
+from treadle.cli.logs import LEVELS, Form, JsonFormatter, configure_logging
 from treadle.cli.opening import chosen_url, open_chosen
 from treadle.cli.options import json_option, store_option
-from treadle.cli.output import Out
+from treadle.cli.output import Out, OutputFailed, ReaderGone
 from treadle.cli.parameters import PlainInteger
 from treadle.cli.signals import StopSignals
 from treadle.cli.stopping import stopped
@@ -25,9 +27,12 @@ from treadle.core.store import Store
 from treadle.stores import shown
 
 if TYPE_CHECKING:
+    from treadle.functions.identity import KeyRole
     from treadle.functions.service import FunctionsService, Role, Started
 
+T = TypeVar("T")
 DUTIES = {"all": "API, scheduler and worker", "api": "API", "worker": "scheduler and worker"}
+_logger = logging.getLogger("treadle")
 
 
 @click.command("serve")
@@ -59,11 +64,15 @@ def command(
     The first start prints the keys that it makes, once. SIGTERM or Ctrl+C stops gracefully: nothing more is claimed, running
     calls get the grace to finish, the rest is given back. A second one stops at once, with exit code 1.
     """
-    signals = StopSignals()
+    signals = StopSignals("the service has started")
     signals.install()
+    form: Form = log_format or ("text" if sys.stderr is not None and sys.stderr.isatty() else "json")
     service_class = _service()
     store = open_chosen(must_exist=False)
-    configure_logging(log_level, log_format or ("text" if sys.stderr is not None and sys.stderr.isatty() else "json"))
+    configure_logging(log_level, form)
+    if form == "json":
+        signals.written = _as_json
+    out = Out()  # now, since a standard output that is closed must not swallow the keys of a first start
 
     async def served() -> int:
         service = service_class(
@@ -75,9 +84,16 @@ def command(
             concurrency=concurrency,
             environment=os.environ,
         )
-        return await _serve(service, store, signals, grace, role, as_json)
+        return await _serve(service, store, signals, grace, _Told(out, role, as_json))
 
-    return asyncio.run(served())
+    try:
+        return asyncio.run(served())
+    except Exception as error:
+        if form == "text" or os.environ.get("TREADLE_DEBUG"):
+            raise
+        why = reason(error)
+    _logger.error("%s", why)  # in the form of all other lines, for whoever reads them
+    return 1
 
 
 def _service() -> type[FunctionsService]:
@@ -88,14 +104,24 @@ def _service() -> type[FunctionsService]:
     return FunctionsService
 
 
-async def _serve(service: FunctionsService, store: Store, signals: StopSignals, grace: float, role: str, as_json: bool) -> int:
+def _as_json(text: str) -> str:
+    return JsonFormatter().format(logging.LogRecord(_logger.name, logging.INFO, "", 0, text, None, None))
+
+
+async def _serve(service: FunctionsService, store: Store, signals: StopSignals, grace: float, told: _Told) -> int:
     stop, at_once = signals.attach(grace)
     hurried = False
     try:
-        _tell_started(await service.start(), role, as_json)
-        await stop.wait()
+        try:
+            started = await _unless(stop, service.start)
+        finally:
+            if not service.ready:
+                told.keys(service.made)  # which nobody would ever see otherwise
+        if started is not None:
+            told.beginning(started)
+            await stop.wait()
         hurried = await stopped(service.stop, grace, at_once)
-        tell("stopped at once" if hurried else "stopped")
+        signals.say("stopped at once" if hurried else "stopped")
     finally:
         await service.stop(0)
         await store.close()
@@ -104,16 +130,51 @@ async def _serve(service: FunctionsService, store: Store, signals: StopSignals, 
     return status
 
 
-def _tell_started(started: Started, role: str, as_json: bool) -> None:
-    out = Out()
-    where = shown(chosen_url())
-    if as_json:
-        out.json({"url": started.url, "role": role, "store": where, "keys": dict(started.made)})
-    else:
+async def _unless(stop: asyncio.Event, start: Callable[[], Awaitable[T]]) -> T | None:
+    """Start, or give it up when a stop is asked for meanwhile: a store that does not answer must not hold that up."""
+    starting, asked = asyncio.ensure_future(start()), asyncio.create_task(stop.wait())
+    await asyncio.wait({starting, asked}, return_when=asyncio.FIRST_COMPLETED)
+    asked.cancel()
+    if not starting.done():
+        starting.cancel()
+    await asyncio.wait({starting, asked})
+    return None if starting.cancelled() else starting.result()
+
+
+class _Told:
+    """What is printed on standard output: where the service answers, and the keys that this start made."""
+
+    def __init__(self, out: Out, role: str, as_json: bool) -> None:
+        self._out = out
+        self._role = role
+        self._as_json = as_json
+        self._store = shown(chosen_url())
+
+    def beginning(self, started: Started) -> None:
+        """It has started."""
         at = f" at {started.url}" if started.url else ""
-        out.line(f"treadle {__version__} serves functions{at}: {DUTIES[role]}, on {where}")
-        if started.made:
-            out.line("These keys were made just now, and are shown this once; the store keeps only their hashes:")
-            for name, key in started.made.items():
-                out.line(f"  {name:<12}  {key}")
-    out.flush()
+        line = f"treadle {__version__} serves functions{at}: {DUTIES[self._role]}, on {self._store}"
+        self._print(started.url, started.made, line)
+
+    def keys(self, made: Mapping[KeyRole, str]) -> None:
+        """It has not, and may have made keys all the same."""
+        if made:
+            self._print(None, made)
+
+    def _print(self, url: str | None, made: Mapping[KeyRole, str], *lines: str) -> None:
+        try:
+            if self._as_json:
+                self._out.json({"url": url, "role": self._role, "store": self._store, "keys": dict(made)})
+            else:
+                if made:
+                    shown_once = "These keys were made just now, and are shown this once; the store keeps only their hashes:"
+                    lines = (*lines, shown_once, *(f"  {name:<12}  {key}" for name, key in made.items()))
+                for line in lines:
+                    self._out.line(line)
+            self._out.flush()
+        except ReaderGone:
+            if made:
+                raise OutputFailed(
+                    "nobody reads standard output, so that the keys made just now were not seen; "
+                    "`treadle config rotate-key NAME` makes new ones"
+                ) from None

@@ -72,7 +72,7 @@ class Hosts:
         """Start the functions that start with the service, without waiting for them, and begin to watch the folder."""
         if self._watch is None:
             self._stopping = False
-            await self._round()
+            await self._guarded_round()
             self._watch = asyncio.create_task(self._watching(), name="treadle-functions-folder")
 
     async def place(self, name: str, secret: str, seconds: float) -> str:
@@ -133,12 +133,15 @@ class Hosts:
     async def _watching(self) -> None:
         while True:
             await asyncio.sleep(self._pace.look_every)
-            try:
-                await self._round()
-            except StoreError as error:
-                self._logger.warning("functions that start with the service wait for their secrets: %s", error)
-            except Exception:
-                self._logger.exception("looking at the functions folder failed, and goes on")
+            await self._guarded_round()
+
+    async def _guarded_round(self) -> None:
+        try:
+            await self._round()
+        except StoreError as error:
+            self._logger.warning("functions that start with the service wait for their secrets: %s", error)
+        except Exception:
+            self._logger.exception("looking at the functions folder failed, and goes on")
 
     async def _round(self) -> None:
         """Stop what is gone, and see that what starts with the service runs."""

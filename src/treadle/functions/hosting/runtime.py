@@ -1,7 +1,7 @@
 """The runtime of `main.py`: serves its ASGI app, or its `handle(request)`, on a port of 127.0.0.1.
 
-Run as `python -P -m treadle.functions.hosting.runtime DIR PORT`. It speaks HTTP by h11, since the faster parser refuses the method
-JOB.
+Run as `python -P -m treadle.functions.hosting.runtime DIR PORT`. It speaks HTTP by h11, since the faster parser refuses the
+method JOB.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -28,8 +28,26 @@ def api(operations: Sequence[Operation], admit: Admit, answered: Answered) -> AS
     paths: dict[str, dict[str, Operation]] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method] = operation
-    routes: list[BaseRoute] = [Route(path, _Endpoint(path, found, admit, answered)) for path, found in paths.items()]
+    routes: list[BaseRoute] = [
+        _Route(path, _Endpoint(path, paths[path], admit, answered)) for path in sorted(paths, key=_variable)
+    ]
     return Router(routes, redirect_slashes=False, default=_nowhere)
+
+
+def _variable(path: str) -> list[bool]:
+    """Which parts of a path are parameters: of two that match, the one goes first that is fixed where they begin to differ."""
+    return [part.startswith("{") for part in path.split("/")]
+
+
+class _Route(Route):
+    """A path. Where several match, the first that has the method is taken; where none has it, the first says so itself."""
+
+    def __init__(self, path: str, endpoint: _Endpoint) -> None:
+        super().__init__(path, endpoint, methods=list(endpoint.methods))
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run it, whatever the method."""
+        await self.app(scope, receive, send)
 
 
 class _Endpoint:
@@ -44,8 +62,14 @@ class _Endpoint:
         self._admit = admit
         self._answered = answered
 
+    @property
+    def methods(self) -> Collection[str]:
+        """The methods that it has."""
+        return self._operations.keys()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = time.perf_counter()
+        clock = asyncio.get_running_loop().time
+        started = clock()
         method: str = scope["method"]
         operation = self._operations.get(method)
         response: Response
@@ -58,7 +82,7 @@ class _Endpoint:
         try:
             await response(scope, receive, send)
         finally:
-            self._answered(self._path, method if operation else "other", response.status_code, time.perf_counter() - started)
+            self._answered(self._path, method if operation else "other", response.status_code, clock() - started)
 
     async def _run(self, operation: Operation, request: Request) -> Response:
         try:

@@ -19,6 +19,8 @@ from treadle.functions.http.jobs import FUNCTION_NAME
 from treadle.functions.http.operation import Link, Operation, Parameter, described
 from treadle.functions.http.query import read_query
 
+_PAYLOAD = {"recipients": ["anna@example.org"]}
+
 
 class CronBody(msgspec.Struct, forbid_unknown_fields=True):
     """A cron entry to create."""
@@ -47,7 +49,7 @@ class CronBody(msgspec.Struct, forbid_unknown_fields=True):
         Annotated[
             Raw,
             described(
-                "Any JSON: the payload of these jobs, kept as it is now.", examples=[{"recipients": ["anna@example.org"]}]
+                "Any JSON: the payload of these jobs, kept as it is now, within the bounds of a job's.", examples=[_PAYLOAD]
             ),
         ]
         | UnsetType
@@ -75,16 +77,6 @@ class CronRoutes:
         """The operations."""
         return (
             Operation(
-                "GET",
-                "/v1/functions/cron",
-                "list_cron_jobs",
-                "Cron",
-                "List cron entries, by name.",
-                self.list,
-                answer=list[wire.CronJob],
-                success="The entries.",
-            ),
-            Operation(
                 "POST",
                 "/v1/functions/cron",
                 "create_cron_job",
@@ -100,6 +92,16 @@ class CronRoutes:
                 success="The entry, which is stored.",
                 links=(Link("delete_cron_job", {"name": "name"}, "Delete it."),),
                 refusals={409: "The name is in use."},
+            ),
+            Operation(
+                "GET",
+                "/v1/functions/cron",
+                "list_cron_jobs",
+                "Cron",
+                "List cron entries, by name.",
+                self.list,
+                answer=list[wire.CronJob],
+                success="The entries.",
             ),
             Operation(
                 "DELETE",

@@ -17,13 +17,9 @@ from starlette.responses import HTMLResponse
 from treadle.functions.http.responses import FAILURES, shared
 from treadle.functions.http.samples import answer_sample, referred, request_sample
 
-_BOUNDS = {
-    "minimum": "at least {:,}",
-    "maximum": "at most {:,}",
-    "minLength": "at least {:,} characters",
-    "maxLength": "at most {:,} characters",
-}
+_SPANS = (("minimum", "maximum", ""), ("minLength", "maxLength", " characters"))
 _FORMATS = {"uuid": "a UUID", "date-time": "a time in RFC 3339", "cron": "a cron expression"}
+_METHOD = re.compile(r" with [A-Z]+\b")
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -40,6 +36,12 @@ class Entry:
     def first(self) -> Mapping[str, Any]:
         """What is said of all."""
         return next(iter(self.operations.values()))
+
+    @property
+    def title(self) -> str:
+        """What it does."""
+        summary: str = self.first["summary"].rstrip(".")
+        return summary if len(self.operations) == 1 else _METHOD.sub("", summary)
 
 
 def docs_page(document: Mapping[str, Any]) -> HTMLResponse:
@@ -68,9 +70,7 @@ def _entries(document: Mapping[str, Any], tag: str) -> list[Entry]:
                 alike.setdefault(str(said), {})[method] = operation
         for operations in alike.values():
             method, first = next(iter(operations.items()))
-            found.append(
-                Entry(path, operations, request_sample(path, method, first, document), answer_sample(first, document))
-            )
+            found.append(Entry(path, operations, request_sample(path, method, first, document), answer_sample(first, document)))
     return found
 
 
@@ -130,9 +130,16 @@ def _each_bound(schema: Mapping[str, Any]) -> Iterator[Markup]:
         yield escape(_FORMATS.get(schema["format"], schema["format"]))
     if "enum" in schema:
         yield Markup("one of ") + Markup(", ").join(Markup("<code>{}</code>").format(one) for one in schema["enum"])
-    for key, words in _BOUNDS.items():
-        if key in schema:
-            yield escape(words.format(schema[key]))
+    for least, most, unit in _SPANS:
+        match schema.get(least), schema.get(most):
+            case None, None:
+                pass
+            case low, None:
+                yield escape(f"at least {low:,}{unit}")
+            case None, high:
+                yield escape(f"at most {high:,}{unit}")
+            case low, high:
+                yield escape(f"from {low:,} to {high:,}{unit}")
     if "pattern" in schema:
         yield Markup("matches <code>{}</code>").format(schema["pattern"])
     if "not" in schema:

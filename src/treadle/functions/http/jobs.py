@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from treadle.client import wire
 from treadle.core.errors import InvalidArgument
+from treadle.core.payload import JSON
 from treadle.core.policies.limits import MAX_KEY
 from treadle.functions.function import MAX_NAME, NAME_PATTERN, RESERVED
 from treadle.functions.http.body import BodyReader
@@ -29,7 +30,14 @@ class EnqueueBody(msgspec.Struct, forbid_unknown_fields=True):
     """A job to enqueue. Every field may be left out, and so may the body."""
 
     payload: (
-        Annotated[Raw, described("Any JSON: what the function gets as the body of the call.", examples=[_PAYLOAD])] | UnsetType
+        Annotated[
+            Raw,
+            described(
+                "Any JSON, the body of the call: 1 MiB at most, unless the service is set otherwise, and 100 levels deep.",
+                examples=[_PAYLOAD],
+            ),
+        ]
+        | UnsetType
     ) = UNSET
     delay_secs: Annotated[
         int | float,
@@ -101,6 +109,21 @@ IDEMPOTENCY_KEY = Parameter(
     "As long as a job of this function with this key is stored, that one is answered, with 200, and none is made.",
 )
 _KEY = re.compile(r"[!-~]([ -~]*[!-~])?\Z")
+_NEW: Mapping[str, JSON] = {
+    "status": "pending",
+    "attempts": 0,
+    "started_at": None,
+    "completed_at": None,
+    "response_status": None,
+}
+_DEAD: Mapping[str, JSON] = {
+    "status": "dead",
+    "attempts": 3,
+    "error": "Function 'send-report' not found",
+    "started_at": "2026-11-01T06:00:10.500000Z",
+    "completed_at": None,
+    "response_status": None,
+}
 _TO_JOB = (
     Link("get_job", {"id": "id"}, "See what became of it."),
     Link("retry_job", {"id": "id"}, "Try again, once it is dead."),
@@ -116,10 +139,27 @@ class JobRoutes:
 
     @property
     def operations(self) -> Sequence[Operation]:
-        """The operations, the most particular path first."""
+        """The operations."""
         job: dict[str, Any] = {"group": "Jobs", "answer": wire.Job}
         dead: dict[str, Any] = {"group": "Dead letters"}
         return (
+            Operation(
+                "POST",
+                "/v1/functions/{name}/jobs",
+                "enqueue_job",
+                summary="Enqueue a job of a function.",
+                run=self.enqueue,
+                description="The function need not exist before the job is due. It is called with the payload as the body, and "
+                "whatever it answers completes the job; a call that fails is tried again until the attempts are used up.",
+                parameters=(FUNCTION_NAME, IDEMPOTENCY_KEY),
+                body=EnqueueBody,
+                status=201,
+                success="The job, which is stored.",
+                also={200: "The job that holds the idempotency key, unchanged."},
+                example=_NEW,
+                links=_TO_JOB,
+                **job,
+            ),
             Operation(
                 "GET",
                 "/v1/functions/jobs",
@@ -140,6 +180,7 @@ class JobRoutes:
                 parameters=(LIMIT,),
                 answer=list[wire.Job],
                 success="The dead jobs.",
+                example=_DEAD,
                 **dead,
             ),
             Operation(
@@ -176,23 +217,8 @@ class JobRoutes:
                 parameters=(JOB_ID,),
                 answer=wire.Job,
                 success="The job, which is pending.",
+                example={**_DEAD, "status": "pending"},
                 refusals={404: "There is no such job.", 409: "The job is not dead."},
-            ),
-            Operation(
-                "POST",
-                "/v1/functions/{name}/jobs",
-                "enqueue_job",
-                summary="Enqueue a job of a function.",
-                run=self.enqueue,
-                description="The function need not exist before the job is due. It is called with the payload as the body, and "
-                "whatever it answers completes the job; a call that fails is tried again until the attempts are used up.",
-                parameters=(FUNCTION_NAME, IDEMPOTENCY_KEY),
-                body=EnqueueBody,
-                status=201,
-                success="The job, which is stored.",
-                also={200: "The job that holds the idempotency key, unchanged."},
-                links=_TO_JOB,
-                **job,
             ),
         )
 

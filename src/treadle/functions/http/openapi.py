@@ -11,6 +11,7 @@ import msgspec
 
 from treadle.functions.http.operation import Link, Operation, Parameter
 from treadle.functions.http.responses import ERROR, ERROR_SCHEMA, FAILURES, expected_failures, shared, shared_responses
+from treadle.functions.http.samples import example
 from treadle.functions.http.shapes import describe_shapes
 
 _REF = "#/components/schemas/{name}"
@@ -43,7 +44,7 @@ def openapi(
         component["properties"] = {name: _plain(of) for name, of in component.get("properties", {}).items()}
     describe_shapes(components)
     meanings = groups or {}
-    return {
+    document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
             "title": "treadle functions",
@@ -62,6 +63,19 @@ def openapi(
             "securitySchemes": _SCHEMES,
         },
     }
+    for operation in operations:
+        if operation.example:
+            _exemplify(document, operation)
+    return document
+
+
+def _exemplify(document: Mapping[str, Any], operation: Operation) -> None:
+    success = document["paths"][operation.path][operation.method.lower()]["responses"][str(operation.status)]
+    content = success["content"]["application/json"]
+    whole: Any = example(content["schema"], document)
+    for one in whole["data"] if isinstance(whole["data"], list) else [whole["data"]]:
+        one.update(operation.example)
+    success["content"] = {"application/json": {**content, "example": whole}}
 
 
 def _date_times(kind: Any, components: Mapping[str, dict[str, Any]]) -> None:
@@ -132,7 +146,8 @@ def _passes(operation: Operation) -> bool:
 def _responses(operation: Operation, schema_of: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
     content = {operation.content_type: {"schema": _success(operation, schema_of)}}
     links = {link.operation: _link(link) for link in operation.links}
-    for status, meaning in {operation.status: operation.success, **operation.also}.items():
+    successes = {} if _passes(operation) else {operation.status: operation.success, **operation.also}
+    for status, meaning in successes.items():
         yield str(status), {"description": meaning, "content": content, **({"links": links} if links else {})}
     for status, meaning in operation.refusals.items():
         yield str(status), {"description": meaning, "content": _failure_content(operation)}

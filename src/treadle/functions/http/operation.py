@@ -10,6 +10,8 @@ from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 
+from treadle.core.payload import JSON
+
 Needs = Literal["service_role", "any key", "nothing"]
 
 
@@ -44,7 +46,8 @@ class Operation:
 
     `body` and `answer` are the types that msgspec reads and writes, None for none. `status` is that of success, `success` what
     it means, `also` further statuses of success, and `refusals` the statuses of the errors that are its own, each with what it
-    means. An answer that is no JSON has no envelope, nor has one that is not `enveloped`. Texts are CommonMark of the plainest
+    means. An answer that is no JSON has no envelope, nor has one that is not `enveloped`. `example` is what an answer may look
+    like, where it differs from what its fields have for examples. Texts are CommonMark of the plainest
     sort: paragraphs, and `code`.
     """
 
@@ -62,6 +65,7 @@ class Operation:
     answer: Any = None
     status: int = 200
     success: str = "It is done."
+    example: Mapping[str, JSON] = field(default_factory=dict)
     links: Sequence[Link] = ()
     also: Mapping[int, str] = field(default_factory=dict)
     refusals: Mapping[int, str] = field(default_factory=dict)

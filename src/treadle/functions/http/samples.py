@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from treadle.core.payload import JSON
 
@@ -18,9 +18,9 @@ def example(schema: Mapping[str, Any], document: Mapping[str, Any]) -> JSON:
         case {"$ref": str(path)}:
             return example(referred(document, path), document)
         case {"examples": [first, *_]}:
-            return first  # type: ignore[no-any-return]  # what a document holds is JSON
+            return cast("JSON", first)
         case {"enum": [first, *_]} | {"default": first}:
-            return first  # type: ignore[no-any-return]  # as above
+            return cast("JSON", first)
         case {"properties": dict(properties)}:
             return {name: example(of, document) for name, of in properties.items()}
         case {"items": dict(items)}:
@@ -38,7 +38,7 @@ def referred(document: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
     found: Any = document
     for name in reference.removeprefix("#/").split("/"):
         found = found[name]
-    return found  # type: ignore[no-any-return]  # the document's parts are objects
+    return cast("Mapping[str, Any]", found)
 
 
 def request_sample(path: str, method: str, operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:
@@ -57,15 +57,20 @@ def request_sample(path: str, method: str, operation: Mapping[str, Any], documen
     body = operation.get("requestBody", {}).get("content", {}).get("application/json")
     if body is not None:
         lines.append('-H "content-type: application/json"')
-        lines.append(f"-d '{shown(example(body['schema'], document)).replace(chr(39), chr(39) + chr(92) + chr(39) * 2)}'")
+        lines.append(f"-d '{shown(example(body['schema'], document), '  ').replace(chr(39), chr(39) + chr(92) + chr(39) * 2)}'")
     return " \\\n  ".join(lines)
 
 
 def answer_sample(operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:
     """The body of the first success, if it is JSON of a known shape."""
-    success = next((of for status, of in operation["responses"].items() if status.startswith("2") and status != "200"), None)
-    content = (success or operation["responses"]["200"])["content"].get("application/json", {"schema": {}})
-    return shown(example(content["schema"], document)) if content["schema"].get("properties") else ""
+    successes = [of for status, of in operation["responses"].items() if status.startswith("2")]
+    for success in reversed(successes):  # 201 rather than 200, where there are both
+        content = success["content"].get("application/json", {"schema": {}})
+        if "example" in content:
+            return shown(content["example"])
+        if "properties" in content["schema"]:
+            return shown(example(content["schema"], document))
+    return ""
 
 
 def shown(value: JSON, indent: str = "") -> str:

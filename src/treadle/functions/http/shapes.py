@@ -81,7 +81,10 @@ _SHAPES: Mapping[type, Shape] = {
             ),
             "schedule": _field("Six fields, the second first, in UTC.", format="cron", examples=["0 0 6 1 * *"]),
             "function": _field("The function whose job each firing enqueues.", **_NAMES),
-            "payload": _field("The payload of these jobs, as it was when the entry was created.", **_PAYLOADS),
+            "payload": _field(
+                "The payload of these jobs, as it was when the entry was created.",
+                examples=[{"recipients": ["anna@example.org"]}],
+            ),
             "last_run": _field("When it fired last; `null` until the first firing.", examples=[None]),
             "next_run": _field("When it fires next; `null` until the first firing.", examples=[None]),
         },
