@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import stat
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -23,8 +24,8 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 class FolderFunction:
     """A function of the functions folder, as its files declare it.
 
-    `broken` says in one line why it cannot run; its other fields are then the defaults. `stamp` changes whenever one of
-    its files does: `function.toml`, the `*.py` beside a `main.py`, and the files that the command names.
+    `broken` says in one line why it cannot run; its other fields are then the defaults. `stamp` changes with `function.toml`
+    and `main.py`, `others` with what else it consists of: the `*.py` beside a `main.py`, the files that the command names.
     """
 
     name: str
@@ -39,23 +40,24 @@ class FolderFunction:
     ready_within: float | None = None
     broken: str | None = None
     stamp: Stamp = ()
+    others: Stamp = ()
 
 
 def declared(name: str, folder: Path) -> FolderFunction | None:
     """The function of that folder, or None where it has neither `main.py` nor `function.toml`. Raises nothing."""
-    before = _stamp(folder, [MANIFEST])  # before it is read: a change meanwhile is then noticed at the next look
-    has_main = (folder / MAIN).is_file()
-    if not before and not has_main:
+    stamp = _stamp(folder, [MANIFEST, MAIN])  # before they are read: a change meanwhile is then noticed at the next look
+    found = {file for file, *_ in stamp}
+    if not found:
         return None
     try:
-        manifest = Manifest.read(folder / MANIFEST) if before else Manifest()
-        if not manifest.command and not has_main:
+        manifest = Manifest.read(folder / MANIFEST) if MANIFEST in found else Manifest()
+        if not manifest.command and MAIN not in found:
             raise InvalidArgument(f"{MANIFEST} has no command, and there is no {MAIN}")
-    except (InvalidArgument, OSError) as error:
-        reason = str(error) if isinstance(error, InvalidArgument) else f"{MANIFEST} cannot be read: {error.strerror}"
-        return FolderFunction(name, folder, broken=reason, stamp=before + _stamp(folder, [MAIN]))
-    watched = [word for word in manifest.command if word != MANIFEST] or _sources(folder)
-    return FolderFunction(
+    except InvalidArgument as error:
+        return FolderFunction(name, folder, broken=str(error), stamp=stamp)
+    except OSError as error:
+        return FolderFunction(name, folder, broken=f"{MANIFEST} cannot be read: {error.strerror}", stamp=stamp)
+    function = FolderFunction(
         name,
         folder,
         command=manifest.command or (sys.executable, "-P", "-m", RUNTIME, str(folder), "$PORT"),
@@ -66,37 +68,38 @@ def declared(name: str, folder: Path) -> FolderFunction | None:
         health=manifest.health,
         env=manifest.env,
         ready_within=manifest.ready_within,
-        stamp=before + _stamp(folder, watched),
+        stamp=stamp,
     )
+    return replace(function, others=_others(function))
 
 
 def unchanged(function: FolderFunction) -> bool:
-    """Whether its files are still those that were read."""
-    folder = function.folder
-    before = _stamp(folder, [MANIFEST])
-    if function.broken is not None:
-        return function.stamp == before + _stamp(folder, [MAIN])
-    by_runtime = RUNTIME in function.command
-    watched = _sources(folder) if by_runtime else [word for word in function.command if word != MANIFEST]
-    return function.stamp == before + _stamp(folder, watched)
+    """Whether its `function.toml` and `main.py` are still those that were read; cheap enough for every call."""
+    return function.stamp == _stamp(function.folder, [MANIFEST, MAIN])
 
 
-def _sources(folder: Path) -> list[str]:
+def wholly_unchanged(function: FolderFunction) -> bool:
+    """Whether all of its files are still the same."""
+    return unchanged(function) and function.others == _others(function)
+
+
+def _others(function: FolderFunction) -> Stamp:
+    if RUNTIME not in function.command:
+        return _stamp(function.folder, function.command)
     try:
-        return sorted(path.name for path in folder.iterdir() if path.suffix == ".py")
+        return _stamp(function.folder, sorted(path.name for path in function.folder.iterdir() if path.suffix == ".py"))
     except OSError:
-        return []
+        return ()
 
 
-def _stamp(folder: Path, names: list[str]) -> Stamp:
+def _stamp(folder: Path, names: Iterable[str]) -> Stamp:
     """Name, time, size and number of each of these that is a file."""
     found = []
     for name in names:
         try:
-            path = folder / name
-            if path.is_file():
-                stat = path.stat()
-                found.append((name, stat.st_mtime_ns, stat.st_size, stat.st_ino))
+            state = (folder / name).stat()
         except (OSError, ValueError):
-            continue  # a word of a command that is no path, or a file that has just gone
+            continue  # it is not there, or is a word of the command that is no path
+        if stat.S_ISREG(state.st_mode):
+            found.append((name, state.st_mtime_ns, state.st_size, state.st_ino))
     return tuple(found)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from treadle.core.errors import InvalidArgument
 from treadle.functions.function import checked_function_name
-from treadle.functions.hosting.declaration import MAIN, FolderFunction, declared, unchanged
+from treadle.functions.hosting.declaration import MAIN, FolderFunction, declared, unchanged, wholly_unchanged
 from treadle.functions.hosting.manifest import MANIFEST
 
 
@@ -30,24 +30,28 @@ class Folder:
         found: dict[str, FolderFunction] = {}
         for path in self._folders():
             if self._is_for_a_function(path):
-                function = self._read(path.name, path)
+                known = self._known.get(path.name)
+                function = known if known is not None and wholly_unchanged(known) else self._read(path.name, path)
                 if function is not None:
                     found[path.name] = function
         self._known = dict(sorted(found.items()))
         return self._known
 
     def fresh(self, name: str) -> FolderFunction | None:
-        """One function, as its files are at this moment."""
+        """One function, as its `function.toml` and `main.py` are at this moment, and its other files were at the last look."""
         try:
             checked_function_name(name)
         except InvalidArgument:
             return None  # above all, a name never leads out of the folder
         if self._path is None:
             return None
+        known = self._known.get(name)
+        if known is not None and unchanged(known):
+            return known
         function = self._read(name, self._path / name)
-        if function is not self._known.get(name):
-            known = {key: value for key, value in self._known.items() if key != name}
-            self._known = dict(sorted((known | ({} if function is None else {name: function})).items()))
+        if function is not None or known is not None:
+            others = {key: value for key, value in self._known.items() if key != name}
+            self._known = dict(sorted((others | ({} if function is None else {name: function})).items()))
         return function
 
     def _folders(self) -> list[Path]:
@@ -59,9 +63,6 @@ class Folder:
             return []
 
     def _read(self, name: str, path: Path) -> FolderFunction | None:
-        known = self._known.get(name)
-        if known is not None and unchanged(known):
-            return known
         function = declared(name, path)
         if function is not None and function.broken:
             self._tell(f"{name}: {function.broken}", "function '%s' is broken: %s", name, function.broken)
