@@ -31,6 +31,9 @@ class ApiError(ClientError):
     def __str__(self) -> str:
         return f"{self.message} ({self.status} {self.code})"
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.status}, {self.code!r}, {self.message!r})"
+
 
 class Unreachable(ClientError):
     """No connection to the service could be made, or it broke before the answer was whole."""
