@@ -142,6 +142,13 @@ class Live:
                     return job
                 await asyncio.sleep(0.005)
 
+    async def until_jobs(self, count: int) -> Any:
+        """The jobs once there are so many, newest first."""
+        async with asyncio.timeout(PATIENCE):
+            while len(jobs := await self.ask("GET", "/v1/functions/jobs?limit=500")) < count:
+                await asyncio.sleep(0.005)
+        return jobs
+
     async def function(self, name: str, **options: Any) -> FunctionServer:
         """A running function, registered by URL."""
         server = FunctionServer()

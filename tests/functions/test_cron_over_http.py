@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from tests.functions.function_stores import Place, in_memory, on_every_store
-from tests.functions.live import PATIENCE, Live, live
+from tests.functions.live import Live, live
 
 CRON = "/v1/functions/cron"
 
@@ -14,16 +14,6 @@ async def create(
     service: Live, name: str, schedule: str, function: str = "cleanup", status: int = 201, **fields: object
 ) -> dict:
     return await service.ask("POST", CRON, status, json={"name": name, "schedule": schedule, "function": function, **fields})
-
-
-async def fired(service: Live, times: int) -> list[dict]:
-    """The jobs once there are so many."""
-    import asyncio
-
-    async with asyncio.timeout(PATIENCE):
-        while len(jobs := await service.ask("GET", "/v1/functions/jobs?limit=500")) < times:
-            await asyncio.sleep(0.005)
-    return jobs
 
 
 @on_every_store
@@ -71,7 +61,7 @@ async def test_a_firing_enqueues_a_job_and_then_the_runs_are_shown(place: Place)
         await service.pass_time((due - start).total_seconds() - 0.001)
         assert await service.ask("GET", "/v1/functions/jobs") == []
         await service.pass_time(0.001)
-        [job] = await fired(service, 1)
+        [job] = await service.until_jobs(1)
         done = await service.until(job["id"], "completed")
         assert (done["function"], done["payload"], done["max_attempts"]) == ("cleanup", [1], 3)
         assert function.calls[0].method == "JOB" and function.calls[0].body == b"[1]"
@@ -86,7 +76,7 @@ async def test_a_deleted_entry_fires_no_more_and_may_be_made_anew_with_other_tim
         await service.function("n")
         await create(service, "n1", "*/10 * * * * *", "n")
         await service.pass_time(10)
-        await fired(service, 1)
+        await service.until_jobs(1)
         await other.ask("DELETE", f"{CRON}/n1", key=None, headers={"apikey": service.keys["service_role"]})
         await service.pass_time(30)
         await service.ask("DELETE", f"{CRON}/n1", 404)
@@ -94,7 +84,7 @@ async def test_a_deleted_entry_fires_no_more_and_may_be_made_anew_with_other_tim
         assert made["last_run"] is None and made["next_run"] is None
         assert len(await service.ask("GET", "/v1/functions/jobs")) == 1
         await service.pass_time(30)
-        assert len(await fired(service, 2)) == 2
+        assert len(await service.until_jobs(2)) == 2
 
 
 @in_memory

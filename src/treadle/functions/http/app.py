@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,6 +17,7 @@ from treadle.functions.http.failures import ApiFailure, answer_to
 from treadle.functions.http.operation import Needs, Operation
 from treadle.functions.identity import Identity
 
+_SLASH = re.compile(rb"%2f", re.IGNORECASE)
 IDENTITY = "treadle.identity"  # where in the scope the caller's identity is for the operation
 Admit = Callable[[Request, Needs], Awaitable[Identity | None]]
 Answered = Callable[[str, str, int, float], None]
@@ -31,7 +34,7 @@ def api(operations: Sequence[Operation], admit: Admit, answered: Answered) -> AS
     routes: list[BaseRoute] = [
         _Route(path, _Endpoint(path, paths[path], admit, answered)) for path in sorted(paths, key=_variable)
     ]
-    return Router(routes, redirect_slashes=False, default=_nowhere)
+    return _Router(routes, redirect_slashes=False, default=_nowhere)
 
 
 def _variable(path: str) -> list[bool]:
@@ -39,11 +42,24 @@ def _variable(path: str) -> list[bool]:
     return [part.startswith("{") for part in path.split("/")]
 
 
+class _Router(Router):
+    """Finds the route by the path as it was sent: an encoded slash separates nothing, for us as for a proxy in front."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        raw: bytes = scope["raw_path"]
+        if _SLASH.search(raw):
+            scope = {**scope, "path": unquote(_SLASH.sub(b"%252F", raw).decode("ascii"))}
+        await super().__call__(scope, receive, send)
+
+
 class _Route(Route):
     """A path. Where several match, the first that has the method is taken; where none has it, the first says so itself."""
 
     def __init__(self, path: str, endpoint: _Endpoint) -> None:
         super().__init__(path, endpoint, methods=list(endpoint.methods))
+        # A line break in a path is a character like others, and does not end it.
+        self.path_regex = re.compile(self.path_regex.pattern.removesuffix("$") + r"\Z", re.DOTALL)
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run it, whatever the method."""

@@ -176,7 +176,9 @@ class Connection(Lifetime):
 
     def _serve(self, exchange: Exchange, app: Any) -> None:
         self._serving = exchange
-        self._start_asgi_task(exchange, app)
+        task = self.loop.create_task(exchange.run_asgi(app))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
 
     def _answered(self) -> None:
         """The answer under way is over."""
@@ -184,7 +186,7 @@ class Connection(Lifetime):
         if exchange is None or self._lost:
             return
         if not exchange.keep_alive or self._stopping or self.transport.is_closing():
-            self._leave(linger=exchange.more_body)
+            self._leave(linger=exchange.more_body or not self._stopping)
             return
         self.flow.resume_reading()
         if self.pipeline:

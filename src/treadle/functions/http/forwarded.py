@@ -28,28 +28,32 @@ class Forwarded(Response):
         self._name = name
         self._answer = answer
         self._gone = gone
-        self._deadline = deadline
+        self._limit = asyncio.timeout_at(deadline)
         gone.add_done_callback(self._end)
 
     def _end(self, gone: asyncio.Task[None]) -> None:
-        self._answer.close()
+        """Wake up `__call__`. To close the answer under it would do too, but aiohttp keeps what that raises for ever."""
+        try:
+            self._limit.reschedule(0)
+        except RuntimeError:  # it has not begun, or is over
+            self._answer.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it."""
         whole = False
         content = self._answer.content
         try:
-            async with asyncio.timeout_at(self._deadline):
+            async with self._limit:
                 await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-                while not whole:
+                while not whole and not self._gone.done():
                     piece = await content.readany()
                     whole = content.at_eof()
                     await send({"type": "http.response.body", "body": piece, "more_body": not whole})
         except TimeoutError:
-            _logger.warning("Function %r was cut off: its answer to a direct call was not whole in time", self._name)
-        except (aiohttp.ClientError, OSError) as error:
             if not self._gone.done():
-                _logger.warning("Function %r broke off its answer to a direct call: %s", self._name, error)
+                _logger.warning("Function %r was cut off: its answer to a direct call was not whole in time", self._name)
+        except (aiohttp.ClientError, OSError) as error:
+            _logger.warning("Function %r broke off its answer to a direct call: %s", self._name, error)
         finally:
             if whole:
                 self._answer.release()

@@ -269,7 +269,7 @@ class JobRoutes:
 
 def _idempotency_key(request: Request) -> str | None:
     """The key, if there is one. Raises `InvalidArgument`."""
-    keys = request.headers.getlist("idempotency-key")
+    keys = [value.strip(" \t") for value in request.headers.getlist("idempotency-key")]
     if len(keys) > 1:
         raise InvalidArgument("the header Idempotency-Key is there twice; give it once")
     if not keys:

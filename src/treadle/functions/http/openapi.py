@@ -155,7 +155,7 @@ def _responses(operation: Operation, schema_of: Mapping[Any, Any]) -> Iterator[t
         own = {"description": FAILURES[status].description, "content": _failure_content(operation)}
         yield str(status), own if _passes(operation) else shared(status)
     if _passes(operation):
-        yield "default", {"description": "What the function answers.", "content": content}
+        yield "default", {"description": "What the function answers, of any type and with any status."}
 
 
 def _success(operation: Operation, schema_of: Mapping[Any, Any]) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from treadle.functions.http.upload import Upload
 
 _KEPT = 2.0  # seconds that a free connection is kept; servers close them after 5, and one closed in use fails its call
 _HEAD = 65_536  # bytes that a line of an answer's head may have
-_HEADERS = 1000
 _AUTOMATIC = (
     "User-Agent",
     "Accept",
@@ -135,7 +134,6 @@ class Proxy:
                 trust_env=False,
                 max_line_size=_HEAD,
                 max_field_size=_HEAD,
-                max_headers=_HEADERS,
             )
         return self._session
 

@@ -85,4 +85,4 @@ def _once(request: Request, name: str) -> str | None:
     values = request.headers.getlist(name)
     if len(values) > 1:
         raise InvalidArgument(f"the header {name} is there {len(values)} times; give it once")
-    return values[0] if values else None
+    return values[0].strip(" \t") if values else None
