@@ -95,7 +95,7 @@ class Keeper:
             before, turned = self._state, self._turned
             await asyncio.wait({turned}, timeout=max(left, 0))
             if not turned.done():
-                raise CallFailed(f"{self._unreached}: its process was not ready in the {seconds:.3g} s that the call had left")
+                raise CallFailed(f"{self._unreached}: its process was not ready in the {seconds:.1f} s that the call had left")
             if before == "starting" and turned.result() == "waiting":
                 raise self._failed()  # the start that this call waited for
         return f"http://{probe.HOST}:{self._port}"
