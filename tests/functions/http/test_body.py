@@ -199,7 +199,8 @@ def test_json_is_taken_in_utf_8(value: str):
     "header",
     [
         ("content-type", "text/plain"),
-        ("content-type", "application/x-www-form-urlencoded"),
+        ("content-type", "application/x-www-form-urlencoded; charset=latin-1"),
+        ("content-type", "multipart/form-data; boundary=x"),
         ("content-type", "application/json; charset=latin-1"),
         ("content-type", ""),
         ("content-type", "application/jsonp"),
@@ -210,8 +211,12 @@ def test_other_content_is_415(header: tuple[str, str]):
     assert refused(b"{}", Job, header)[0] == 415
 
 
+def test_what_curl_and_urllib_say_unasked_is_taken_as_json():
+    assert read(b'{"delay_secs":1}', Job, ("content-type", "application/x-www-form-urlencoded")).delay_secs == 1
+
+
 def test_an_empty_body_needs_no_type():
-    assert read(b"", Job, ("content-type", "application/x-www-form-urlencoded"), ("content-length", "0")) == Job()
+    assert read(b"", Job, ("content-type", "text/plain"), ("content-length", "0")) == Job()
 
 
 def test_a_payload_over_its_limit_is_413():

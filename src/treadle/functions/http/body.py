@@ -20,6 +20,7 @@ from treadle.functions.http.failures import ApiFailure
 from treadle.functions.http.strict_json import NotJson, strict_json
 
 SECONDS = 30.0  # that a body may take to arrive
+TYPES = ("application/json", "application/x-www-form-urlencoded")  # the second is what curl and urllib say unasked
 BESIDES = 65_536  # bytes that a body may have beside its payload: the other fields, white space, escapes
 
 _written = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
@@ -63,7 +64,7 @@ def _check_type(request: Request) -> None:
     for value in request.headers.getlist("content-type"):
         media, *parameters = (part.strip().lower() for part in value.split(";"))
         charsets = [text.removeprefix("charset=").strip('"') for text in parameters if text.startswith("charset=")]
-        if media != "application/json" or any(charset not in ("utf-8", "utf8") for charset in charsets):
+        if media not in TYPES or any(charset not in ("utf-8", "utf8") for charset in charsets):
             raise ApiFailure(
                 415, "unsupported_media_type", f"the content-type must be application/json in UTF-8, not {value[:80]!r}"
             )
