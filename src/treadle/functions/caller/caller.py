@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from treadle.functions.caller.answer import Answer
 from treadle.functions.caller.connection import Connection, Outcome
 from treadle.functions.caller.failures import Unanswered, misplaced, timed_out, unreachable
+from treadle.functions.caller.opening import Opening
 from treadle.functions.caller.place import Place, place
 from treadle.functions.caller.pool import Pool
 from treadle.functions.caller.request import request_head
-
-NEXT_ADDRESS = 0.25  # seconds until the next address of a host is tried beside the first (RFC 8305)
 
 
 class Caller:
@@ -35,6 +34,7 @@ class Caller:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._pool = Pool(per_host, idle)
+        self._opening = Opening()
         self._body_limit = body_limit
         self._logger = logger or logging.getLogger("treadle")
         self._tls = tls
@@ -79,6 +79,7 @@ class Caller:
 
     async def close(self) -> None:
         """Close every connection that no call waits for; safe twice. Calls that are under way end undisturbed."""
+        self._opening.close()
         await self._pool.close()
 
     async def _over_new_connection(
@@ -90,37 +91,35 @@ class Caller:
         scope = asyncio.timeout_at(deadline)
         try:
             async with scope:
-                await self._open(loop, connection, at, max(deadline - loop.time(), 0.001))
+                await self._open(loop, connection, at, deadline)
         except asyncio.CancelledError:
             connection.abandon(waiter)
             raise
         except Exception as error:
-            if not waiter.done():  # else it was answered before asyncio had told that the connection was open
-                connection.abandon(waiter)
-                raise (
-                    timed_out(name, seconds, "while connecting") if scope.expired() else unreachable(name, at, error)
-                ) from None
+            connection.abandon(waiter)
+            if scope.expired():
+                raise timed_out(name, seconds, "while connecting") from None
+            raise unreachable(name, at, error) from None
         try:
             return await waiter
         except asyncio.CancelledError:
             connection.abandon(waiter)
             raise
 
-    async def _open(self, loop: asyncio.AbstractEventLoop, connection: Connection, at: Place, seconds: float) -> None:
+    async def _open(self, loop: asyncio.AbstractEventLoop, connection: Connection, at: Place, deadline: float) -> None:
+        if at.tls and self._tls is None:
+            self._tls = ssl.create_default_context()
+        sock = await self._opening.connect(at)
         if at.tls:
-            if self._tls is None:
-                self._tls = ssl.create_default_context()
-            tls, handshake = self._tls, seconds
+            await loop.create_connection(
+                lambda: connection,
+                sock=sock,
+                ssl=self._tls,
+                server_hostname=at.host,
+                ssl_handshake_timeout=max(deadline - loop.time(), 0.001),  # by itself it gives up after a minute
+            )
         else:
-            tls, handshake = None, None
-        await loop.create_connection(
-            lambda: connection,
-            at.host,
-            at.port,
-            ssl=tls,
-            ssl_handshake_timeout=handshake,
-            happy_eyeballs_delay=None if at.literal else NEXT_ADDRESS,
-        )
+            await loop.create_connection(lambda: connection, sock=sock)
 
 
 def _answer(outcome: Outcome, name: str, seconds: float) -> Answer:

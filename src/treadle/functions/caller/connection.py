@@ -98,10 +98,10 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send the request that the connection was opened for."""
         self._transport = cast("asyncio.Transport", transport)
-        self._pool.add(self)
-        if self._waiter is None:  # the call was cancelled while asyncio was about to say so
+        if self._waiter is None:  # the call was cancelled meanwhile; uvloop tells of the connection all the same
             self.drop()
             return
+        self._pool.add(self)
         self._send(self._transport)
 
     def data_received(self, data: bytes) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import socket
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from treadle.core.signals import CallFailed
 from treadle.functions.caller.place import Place
 
 _UNKNOWN = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
-_ERRNO = re.compile(r"\[Errno (\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +68,16 @@ def _reason(place: Place, error: Exception) -> str:
         case socket.gaierror():
             return f"the host name {place.host!r} is unknown for now ({(error.strerror or 'no reason given').lower()})"
         case OSError():
-            return _of_system(place, error)
+            return _of_system(place, [error])
+        case ExceptionGroup():
+            return _of_system(place, error.exceptions)
         case _:
             return f"the connection to {place.where} failed ({type(error).__name__})"
 
 
-def _of_system(place: Place, error: OSError) -> str:
-    """The reason of a system's error. Where every address of a host was tried, it holds all of theirs in its text alone."""
-    numbers = {error.errno} if error.errno else {int(number) for number in _ERRNO.findall(str(error))}
+def _of_system(place: Place, errors: Sequence[Exception]) -> str:
+    """The most telling of the reasons that the system gave, one for each address of the host."""
+    numbers = {error.errno for error in errors if isinstance(error, OSError) and error.errno}
     for number, words in (
         (errno.ECONNREFUSED, f"connection refused by {place.where}"),
         (errno.ENETUNREACH, f"the network of {place.where} is unreachable"),
@@ -91,6 +92,6 @@ def _of_system(place: Place, error: OSError) -> str:
             return words
     if numbers:
         return f"the connection to {place.where} failed ({os.strerror(min(numbers)).lower()})"
-    if place.tls and isinstance(error, ConnectionError):
+    if place.tls and isinstance(errors[0], ConnectionError):
         return f"TLS with {place.where} failed (the connection was closed during the handshake)"
-    return f"the connection to {place.where} failed ({type(error).__name__})"
+    return f"the connection to {place.where} failed ({type(errors[0]).__name__})"

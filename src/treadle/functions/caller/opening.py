@@ -23,7 +23,7 @@ class Opening:
         self._threads: ThreadPoolExecutor | None = None
 
     async def connect(self, place: Place) -> socket.socket:
-        """A socket that is connected with the place. Raises what the system says of the addresses, as an `ExceptionGroup` of several."""
+        """A socket that is connected with the place. Raises the error of its address, an `ExceptionGroup` for several."""
         addresses = await self._addresses(place)
         if len(addresses) == 1:
             return await _connected(addresses[0])
@@ -33,7 +33,7 @@ class Opening:
         """Let the threads go when they have done; safe twice."""
         threads, self._threads = self._threads, None
         if threads is not None:
-            threads.shutdown(wait=False, cancel_futures=True)
+            threads.shutdown(wait=False)  # a call under way still gets its answer
 
     async def _addresses(self, place: Place) -> Sequence[_Address]:
         if place.literal:
@@ -67,21 +67,21 @@ async def _first_connected(addresses: Sequence[_Address]) -> socket.socket:
         while waiting or trying:
             if waiting:
                 trying.add(asyncio.create_task(_connected(waiting.pop())))
-            done, _ = await asyncio.wait(
-                trying, timeout=HEAD_START if waiting else None, return_when=asyncio.FIRST_COMPLETED
-            )
+            done, _ = await asyncio.wait(trying, timeout=HEAD_START if waiting else None, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
+                trying.remove(task)
                 error = task.exception()
                 if error is None:
-                    trying.discard(task)
                     return task.result()
-                trying.discard(task)
                 if isinstance(error, Exception):
                     failed.append(error)
         raise ExceptionGroup("no address took the connection up", failed)
     finally:
         for task in trying:
             task.cancel()
-        for outcome in await asyncio.gather(*trying, return_exceptions=True):
-            if isinstance(outcome, socket.socket):
-                outcome.close()  # two were connected at once
+            task.add_done_callback(_let_go)
+
+
+def _let_go(task: asyncio.Task[socket.socket]) -> None:
+    if not task.cancelled() and task.exception() is None:
+        task.result().close()  # it was connected as well

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from treadle.functions.caller.connection import Connection
 
+PATIENCE = 1.0  # seconds: the loop tells of a closed connection in its next turns
+
 _Shelf = dict["Connection", None]  # in the order in which they were put there
 
 
@@ -86,7 +88,7 @@ class Pool:
             connection.drop()
         if self._leaving():
             self._emptied = self._emptied or asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._emptied)
+            await asyncio.wait({self._emptied}, timeout=PATIENCE)
 
     def _leaving(self) -> list[Connection]:
         return [connection for connection in self._open if not connection.is_awaited]
