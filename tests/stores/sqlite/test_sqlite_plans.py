@@ -3,6 +3,7 @@
 import asyncio
 import re
 import sqlite3
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -17,11 +18,11 @@ from treadle.stores.sqlite import SQLiteStore, session as sessions
 from treadle.stores.sqlite.statements import statement
 from treadle.testing import ManualClock
 
-DONE, DEAD, PENDING = (frozenset({state}) for state in (State.DONE, State.DEAD, State.PENDING))
+DONE, DEAD, PENDING, RUNNING = (frozenset({state}) for state in (State.DONE, State.DEAD, State.PENDING, State.RUNNING))
 # What may be read from end to end: parameters, what a statement made itself, and the running jobs.
 SMALL = re.compile(
     r"SCAN (\w+ VIRTUAL TABLE|\(subquery-\d+\)|\w*kinds\w*|k|q|n|s|h|i|o|w|heads|d|\d+ CONSTANT ROWS?"
-    r"|CONSTANT ROW|treadle_jobs USING INDEX treadle_jobs_running)"
+    r"|CONSTANT ROW|(treadle_jobs|j) USING (COVERING )?INDEX treadle_jobs_running)"
 )
 
 
@@ -62,9 +63,14 @@ OPERATIONS = {
     "find by queue": lambda s, now: s.find(JobFilter(queues=frozenset({"q"})), limit=9, now=now),
     "find all": lambda s, now: s.find(JobFilter(), limit=9, now=now),
     "find of no face": lambda s, now: s.find(JobFilter(of_faces=False), limit=9, now=now),
+    "find running": lambda s, now: s.find(JobFilter(states=RUNNING), limit=9, now=now),
+    "find running by name": lambda s, now: s.find(JobFilter(states=RUNNING, names=frozenset({"a"})), limit=9, now=now),
+    "find running or dead": lambda s, now: s.find(JobFilter(states=RUNNING | DEAD), limit=9, before="5", now=now),
     "find by ids": lambda s, now: s.find(JobFilter(ids=["1"], states=DONE), limit=9, now=now),
     "count by age": lambda s, now: s.count(JobFilter(states=DONE, older_than=5.0, keyed=False), now=now),
     "count": lambda s, now: s.count(JobFilter(states=DEAD), now=now),
+    "count running": lambda s, now: s.count(JobFilter(states=RUNNING), now=now),
+    "count all": lambda s, now: s.count(JobFilter(), now=now),
     "prune": lambda s, now: s.delete(JobFilter(states=DONE, older_than=5.0, keyed=False), limit=500, now=now),
     "prune a queue": lambda s, now: s.delete(JobFilter(states=DONE, queues=frozenset({"q"}), older_than=5.0), now=now),
     "delete": lambda s, now: s.delete(JobFilter(ids=["1", "2"]), now=now),
@@ -113,8 +119,25 @@ def test_reclaiming_reads_no_more_than_it_is_given(plans):
     assert not bad(plans)
 
 
+def test_stats_count_in_one_index(plans):
+    """One index is read from end to end, and the running jobs through theirs (L6, S8)."""
+
+    async def main():
+        clock = ManualClock()
+        store = SQLiteStore(":memory:")
+        await populated(store, clock)
+        plans.clear()
+        assert (await store.stats()).running == 6
+        await store.close()
+
+    asyncio.run(main())
+    [steps] = plans.values()
+    [scan] = [step for step in steps if step.startswith("SCAN") and not SMALL.match(step) and "groups" not in step]
+    assert scan == "SCAN treadle_jobs USING COVERING INDEX treadle_jobs_at_rest"
+
+
 def test_a_tally_counts_in_one_index_and_leaps_to_the_oldest(plans):
-    """No payload, no row of the table but the heads of kinds that wait, and no other index from end to end (F15)."""
+    """No payload, no row but those that run and the heads of kinds that wait, and no other index from end to end (F15)."""
     columns = set()
 
     def read(action, table, column, *_):
@@ -138,7 +161,9 @@ def test_a_tally_counts_in_one_index_and_leaps_to_the_oldest(plans):
     [steps] = plans.values()
     reads = [step for step in steps if "treadle_jobs" in step]
     scans = [step for step in reads if not step.startswith("SEARCH")]
-    assert scans == ["SCAN treadle_jobs USING COVERING INDEX treadle_jobs_by_name"]
+    at_rest, running = scans
+    assert at_rest == "SCAN treadle_jobs USING COVERING INDEX treadle_jobs_at_rest"
+    assert running == "SCAN treadle_jobs USING INDEX treadle_jobs_running"
     ready = [step for step in reads if "treadle_jobs_ready" in step]
     assert len(ready) == 3
     assert all("COVERING INDEX treadle_jobs_ready (queue=? AND name=?" in step for step in ready)
@@ -161,7 +186,7 @@ async def populated(store, clock):
 
 
 def test_claims_stay_fast_behind_jobs_that_nobody_here_runs(tmp_path):
-    """Steps of SQLite's machine, not time: a claim costs the same behind 20,000 unknown due jobs and 20,000 future ones."""
+    """A claim costs the same behind 20,000 unknown due jobs and 20,000 future ones."""
 
     async def steps(unknown):
         clock = ManualClock()
@@ -171,22 +196,68 @@ def test_claims_stay_fast_behind_jobs_that_nobody_here_runs(tmp_path):
         for start in range(0, len(piles), 5000):
             await store.enqueue(piles[start : start + 5000], now=clock.now())
         await store.enqueue([NewJob(f"k{number}", "known") for number in range(5)], now=clock.now())
-        count = 0
-
-        def tick():
-            nonlocal count
-            count += 1
-
-        connection = store._connection._running[0].writer._connection
-        connection.set_progress_handler(tick, 10)
-        claimed = await store.claim("t", [Demand(2, None, {"known": 5})], worker="w", lease=60, now=clock.now())
-        connection.set_progress_handler(None, 0)
+        with counted(store._connection._running[0].writer._connection) as count:
+            claimed = await store.claim("t", [Demand(2, None, {"known": 5})], worker="w", lease=60, now=clock.now())
         assert [job.id for job in claimed.jobs] == ["k0", "k1"]
         await store.close()
-        return count
+        return count()
 
     async def main():
         few, many = await steps(50), await steps(20_000)
         assert many <= few * 1.2
 
     asyncio.run(main())
+
+
+LISTS = {
+    "all": (JobFilter(), ["r3", "r2", "r1", "r0", "p0"]),
+    "running": (JobFilter(states=RUNNING), ["r3", "r2", "r1", "r0"]),
+    "running of a name": (JobFilter(states=RUNNING, names=frozenset({"r"})), ["r3", "r2", "r1", "r0"]),
+    "running or pending": (JobFilter(states=RUNNING | PENDING), ["r3", "r2", "r1", "r0", "p0"]),
+    "pending": (JobFilter(states=PENDING), ["p0"]),
+    "dead": (JobFilter(states=DEAD), ["d0"]),
+}
+
+
+def test_lists_stay_fast_behind_done_jobs(tmp_path):
+    """Lists, and counts of what is few, cost the same behind 20,000 done jobs, in whatever state the jobs are (S8)."""
+
+    async def steps(done):
+        store = SQLiteStore(tmp_path / f"{done}.db")
+        await store.enqueue([NewJob("d0", "d"), NewJob("p0", "p"), *(NewJob(f"r{number}", "r") for number in range(4))])
+        await store.claim("t", [Demand(1, None, {"d": 5}), Demand(4, None, {"r": 5})], worker="w", lease=60)
+        await store.finish([Ending(Claim("d0", "t"), Dead("E"))])
+        for start in range(0, done, 5000):
+            numbers = range(start, min(done, start + 5000))
+            await store.enqueue([NewJob(f"a{number:06}", f"a{number % 3}") for number in numbers])
+            claimed = await store.claim("u", [Demand(5000, None, {"a0": 5, "a1": 5, "a2": 5})], worker="w", lease=60)
+            await store.finish([Ending(Claim(job.id, "u"), Done()) for job in claimed.jobs])
+        assert (await store.stats()).done == done
+        counts = {}
+        for what, (which, ids) in LISTS.items():
+            with counted(store._connection._running[0].reader._connection) as count:
+                assert [job.id for job in await store.find(which, limit=5)] == ids
+                assert which.states is None or await store.count(which) == len(ids)
+            counts[what] = count()
+        await store.close()
+        return counts
+
+    async def main():
+        few, many = await steps(50), await steps(20_000)
+        assert not {what: (few[what], steps) for what, steps in many.items() if steps > few[what] * 1.2}
+
+    asyncio.run(main())
+
+
+@contextmanager
+def counted(connection):
+    """Steps of SQLite's machine, in tens, and not time."""
+    count = 0
+
+    def tick():
+        nonlocal count
+        count += 1
+
+    connection.set_progress_handler(tick, 10)
+    yield lambda: count
+    connection.set_progress_handler(None, 0)

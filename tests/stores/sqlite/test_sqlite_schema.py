@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from treadle.core.errors import SchemaTooNew, StoreError, StoreUnavailable
+from treadle.core.filter import JobFilter
 from treadle.core.job import NewJob
+from treadle.core.outcome import Done
+from treadle.core.store import Claim, Demand, Ending
 from treadle.stores.sqlite import SQLiteStore
 from treadle.stores.sqlite.migrating import migrate, statements_of
 from treadle.stores.sqlite.statements import migrations, schema
@@ -24,6 +27,17 @@ def run(store, operation):
             await store.close()
 
     return asyncio.run(main())
+
+
+def at_version(path, version):
+    """A connection to a new file with the tables of an older treadle."""
+    old = sqlite3.connect(path, isolation_level=None)
+    old.execute("CREATE TABLE treadle_schema (version INTEGER PRIMARY KEY) STRICT")
+    for number in range(version):
+        for sql in statements_of(migrations()[number]):
+            old.execute(sql)
+        old.execute("INSERT INTO treadle_schema (version) VALUES (?)", (number + 1,))
+    return old
 
 
 def objects(connection):
@@ -50,7 +64,10 @@ def test_migrating_says_what_it_did_and_does_it_once(tmp_path):
     assert "is up to date" in run(SQLiteStore(path), SQLiteStore.migrate)
 
 
-def test_four_processes_migrate_at_once(tmp_path):
+@pytest.mark.parametrize("version", [0, 3])
+def test_four_processes_migrate_at_once(tmp_path, version):
+    if version:
+        at_version(tmp_path / "tasks.db", version).close()
     code = (
         "import asyncio, sys; from treadle.stores.sqlite import SQLiteStore\n"
         "async def main():\n"
@@ -68,7 +85,7 @@ def test_four_processes_migrate_at_once(tmp_path):
         process.stdin.flush()
     said = [process.communicate(timeout=30)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * 4
-    assert sum("was created" in text for text in said) == 1
+    assert sum(("was brought from" if version else "was created") in text for text in said) == 1
     assert sum("is up to date" in text for text in said) == 3
 
 
@@ -84,16 +101,34 @@ def test_a_newer_schema_is_refused(tmp_path):
             run(SQLiteStore(path), operation)
 
 
+def test_a_process_whose_tables_a_newer_one_migrates_works_on_and_says_what_it_cannot_read(tmp_path):
+    """What it has claimed it can finish; what needs an index that is gone is a clear error (S4)."""
+
+    async def main(store):
+        await store.enqueue([NewJob("1", "a")])
+        await store.claim("t", [Demand(1)], worker="w", lease=60)
+        newer = sqlite3.connect(tmp_path / "tasks.db")
+        with newer:
+            newer.execute("DROP INDEX treadle_jobs_at_rest")
+            newer.execute("INSERT INTO treadle_schema VALUES (?)", (len(migrations()) + 1,))
+        assert await store.finish([Ending(Claim("1", "t"), Done())]) == {Claim("1", "t")}
+        await store.enqueue([NewJob("2", "a")])
+        assert len((await store.claim("u", [Demand(1)], worker="w", lease=60)).jobs) == 1
+        for operation in (store.stats(), store.find(JobFilter(), limit=1), store.count(JobFilter())):
+            with pytest.raises(SchemaTooNew, match=r"lacks what .*no such index: treadle_jobs_at_rest.* upgrade this process"):
+                await operation
+        with pytest.raises(SchemaTooNew, match="knows up to"):
+            store.enqueue_on_sync(newer, [NewJob("3", "a")])
+        newer.close()
+
+    run(SQLiteStore(tmp_path / "tasks.db"), main)
+
+
 @pytest.mark.parametrize("version", range(1, len(migrations())))
 def test_an_older_schema_is_upgraded_with_live_jobs_in_it(tmp_path, version):
     """Pending, running, done and dead jobs, keys and failures are the same before and after (S4)."""
     path = tmp_path / "tasks.db"
-    old = sqlite3.connect(path, isolation_level=None)
-    old.execute("CREATE TABLE treadle_schema (version INTEGER PRIMARY KEY) STRICT")
-    for number in range(version):
-        for sql in statements_of(migrations()[number]):
-            old.execute(sql)
-        old.execute("INSERT INTO treadle_schema (version) VALUES (?)", (number + 1,))
+    old = at_version(path, version)
     for number, state in enumerate((0, 1, 2, 3, 4)):
         old.execute(
             "INSERT INTO treadle_jobs (id, queue, name, payload, state, priority, run_at, created_at, attempts, max_attempts,"
@@ -109,9 +144,12 @@ def test_an_older_schema_is_upgraded_with_live_jobs_in_it(tmp_path, version):
 
     async def upgraded(store):
         assert f"from schema version {version} to {len(migrations())}" in await store.migrate()
-        return await store.get([f"id-{number}" for number in range(5)])
+        stats = await store.stats()
+        assert (stats.pending, stats.running, stats.done, stats.dead) == (2, 1, 1, 1)
+        return (await store.find(JobFilter(), limit=9))[::-1]
 
     jobs = run(SQLiteStore(path), upgraded)
+    assert [job.id for job in jobs] == [f"id-{number}" for number in range(5)]
     assert [job.state.value for job in jobs] == ["pending", "pending", "running", "done", "dead"]
     assert [job.idempotency_key for job in jobs] == [f"key-{number}" for number in range(5)]
     look = sqlite3.connect(path)

@@ -139,7 +139,7 @@ def test_a_long_read_holds_up_no_writer(tmp_path):
         reading, go_on = threading.Event(), threading.Event()
 
         def slow(session):
-            session.value("count", "by_state", **dict.fromkeys(PARAMETERS), states="[1]")
+            session.value("count", "by_kind", **dict.fromkeys(PARAMETERS), states="[1]")
             reading.set()
             assert go_on.wait(10)
             return True

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from treadle.core.errors import InvalidArgument, SchemaMissing, WrongDatabase
+from treadle.core.errors import InvalidArgument, SchemaMissing, SchemaTooNew, WrongDatabase
 from treadle.core.job import Enqueued, NewJob
 from treadle.stores.sqlite.enqueueing import answers, store_jobs
 from treadle.stores.sqlite.faults import store_error
@@ -71,9 +71,14 @@ class CallersTransaction:
         if not execute("SELECT 1 FROM sqlite_master WHERE name = 'treadle_schema'", ()):
             raise SchemaMissing(f"{file} holds no treadle tables yet; open the store once, or run `treadle migrate`")
         [(version,)] = execute("SELECT max(version) FROM treadle_schema", ())
-        if version != len(migrations()):
+        newest = len(migrations())
+        if version > newest:
+            raise SchemaTooNew(
+                f"the tables in {file} have schema version {version}, and this treadle knows up to {newest}; upgrade it"
+            )
+        if version != newest:
             raise SchemaMissing(
-                f"the tables in {file} have schema version {version}, not {len(migrations())}; run `treadle migrate` first"
+                f"the tables in {file} have schema version {version}, not {newest}; run `treadle migrate` first"
             )
         execute("PRAGMA wal_autocheckpoint = 0", ())
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import errno
 import sqlite3
 
-from treadle.core.errors import InvalidArgument, SchemaMissing, StoreError, StoreFull, StoreUnavailable, TreadleError
+from treadle.core.errors import (
+    InvalidArgument,
+    SchemaMissing,
+    SchemaTooNew,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+    TreadleError,
+)
 from treadle.core.transfer import fenced
 
 _PRIMARY = 0xFF  # extended result codes keep the primary code in the lowest byte
@@ -63,4 +71,8 @@ def _of_sqlite(error: sqlite3.Error, path: str) -> TreadleError:
         return StoreError(f"the SQLite store {path} is damaged ({text}); restore it from a backup")
     if "no such table: treadle_" in text or "no such table: main.treadle_" in text:
         return SchemaMissing(f"{path} holds no treadle tables; open the store once, or run `treadle migrate`")
+    if "no such index: treadle_" in text or text == "no query solution":
+        return SchemaTooNew(
+            f"the SQLite store {path} lacks what this treadle reads ({text}): a newer one has migrated it; upgrade this process"
+        )
     return StoreError(f"the SQLite store {path} failed: {text}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,14 +18,14 @@ _MANY = 4000  # finished jobs: about 4 ms to sort or to look at
 
 
 class Search(NamedTuple):
-    """A filter as the statements take it: the file that says through which index, and the parameters."""
+    """A filter as the statements take it: the files that say through which indexes to look, and the parameters."""
 
-    source: str
+    sources: Sequence[str]
     parameters: dict[str, Any]
 
 
 def search(which: JobFilter, now: int) -> Search:
-    """How to look for these jobs: by ids if given, else by queue and name if given, else by state."""
+    """How to look for these jobs: by ids if given, else by queue and name, and the running ones by their leases."""
     states = frozenset(State) if which.states is None else which.states
     parameters: dict[str, Any] = {
         "ids": None if which.ids is None else _list(which.ids),
@@ -38,17 +38,16 @@ def search(which: JobFilter, now: int) -> Search:
         **FACES,
     }
     if which.ids is not None:
-        return Search("by_id", parameters)
-    if which.names is not None or which.queues is not None or which.of_faces is not None:
-        return Search("by_name", parameters)
-    return Search("by_state", parameters)
+        return Search(["by_id"], parameters)
+    sources = ["by_kind"] if states - {State.RUNNING} else []
+    return Search([*sources, "by_lease"] if State.RUNNING in states else sources, parameters)
 
 
 def search_by_age(which: JobFilter, now: int) -> Search:
     """How to look for finished jobs of an age, where few are that old."""
     _, parameters = search(which, now)
     kinds = [kind for kind in range(len(KINDS)) if which.keyed is None or which.keyed == (kind == 1)]
-    return Search("by_age", {**parameters, "key_kinds": as_json(kinds)})
+    return Search(["by_age"], {**parameters, "key_kinds": as_json(kinds)})
 
 
 def ages(which: JobFilter) -> bool:
@@ -58,14 +57,14 @@ def ages(which: JobFilter) -> bool:
 
 def find(session: Session, which: JobFilter, limit: int, before: str | None, now: int) -> list[Job]:
     """The matching jobs with their failures, newest id first."""
-    source, parameters = search(which, now)
-    return full_jobs(session, session.loaded("find", source, **parameters, limit=limit, before=before or _LAST))
+    found = _found(session, "find", search(which, now), newest=True, limit=limit, before=before or _LAST)
+    return full_jobs(session, [seq for seq, _ in found])
 
 
 def count(session: Session, which: JobFilter, now: int) -> int:
     """How many match."""
-    source, parameters = search_by_age(which, now) if ages(which) else search(which, now)
-    return int(session.value("count", source, **parameters))
+    sources, parameters = search_by_age(which, now) if ages(which) else search(which, now)
+    return sum(session.value("count", source, **parameters) for source in sources)
 
 
 def pick(session: Session, which: JobFilter, limit: int, after: str, now: int) -> list[tuple[int, str]]:
@@ -74,15 +73,16 @@ def pick(session: Session, which: JobFilter, limit: int, after: str, now: int) -
     By age, the index of finished jobs has to be sorted by id. Where many are old enough, the oldest ids are nearly always
     among them, so those are looked at first; a prune in many small steps would else sort its whole backlog at each.
     """
-    source, parameters = search(which, now)
+    wanted = search(which, now)
     if ages(which):
         by_age = search_by_age(which, now)
-        if session.value("enough_old", by_age.source, **by_age.parameters, bound=_MANY) == _MANY:
-            found = session.loaded("pick_walk", source, **parameters, window=limit + _MANY, limit=limit, after=after)
+        [source] = by_age.sources
+        if session.value("enough_old", source, **by_age.parameters, bound=_MANY) == _MANY:
+            found = _found(session, "pick_walk", wanted, window=limit + _MANY, limit=limit, after=after)
             if len(found) == limit:
-                return _pairs(found)
-        source, parameters = by_age
-    return _pairs(session.loaded("pick", source, **parameters, limit=limit, after=after))
+                return found
+        wanted = by_age
+    return _found(session, "pick", wanted, limit=limit, after=after)
 
 
 def narrowed(which: JobFilter, states: Collection[State]) -> JobFilter:
@@ -95,5 +95,13 @@ def _list(texts: Collection[str]) -> str:
     return as_json(list(dict.fromkeys(texts)))
 
 
-def _pairs(found: Iterable[Sequence[Any]]) -> list[tuple[int, str]]:
-    return [(seq, job_id) for seq, job_id in found]
+def _found(
+    session: Session, name: str, wanted: Search, *, limit: int, newest: bool = False, **more: Any
+) -> list[tuple[int, str]]:
+    """The seq and id of what the statement finds through each index, in order of ids, at most `limit`."""
+    found: list[tuple[int, str]] = []
+    for source in wanted.sources:
+        found += [(seq, job_id) for seq, job_id in session.loaded(name, source, **wanted.parameters, limit=limit, **more)]
+    if len(wanted.sources) > 1:
+        found.sort(key=lambda pair: pair[1], reverse=newest)
+    return found[:limit]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, assert_never
+from collections.abc import Sequence
+from typing import Any, assert_never
 
 from treadle.core.clock import to_micros
 from treadle.core.job import NewJob
-from treadle.core.outcome import Dead, Done, Outcome, Released, RetryAfter
+from treadle.core.outcome import Dead, Done, Released, RetryAfter
 from treadle.core.store import Claim, Ending, Reclaim
 from treadle.stores.sqlite.enqueueing import store_jobs
 from treadle.stores.sqlite.moments import later
@@ -15,72 +15,72 @@ from treadle.stores.sqlite.rows import DEAD, DONE, READY, WAITING
 from treadle.stores.sqlite.session import Session, as_json
 
 
-class _Hold(NamedTuple):
-    """A claim that holds, as `held_claims` answers it."""
-
-    place: int
-    seq: int
-    attempts: int
-    worker: str | None
-    started_at: int | None
-
-
 def finish(session: Session, endings: Sequence[Ending], now: int) -> set[Claim]:
     """Apply the outcomes whose claims hold; of two for one claim the first counts."""
-    first = list({ending.claim: ending for ending in reversed(endings)}.values())
-    holds = _holds(session.loaded("held_claims", claims=as_json([ending.claim for ending in first])))
-    _settle(session, [(hold, first[hold.place].outcome, first[hold.place].following) for hold in holds], now)
-    return {first[hold.place].claim for hold in holds}
+    first = {ending.claim: ending for ending in reversed(endings)}
+    held = _held(session, list(first))
+    _settle(session, [(seq, first[claim]) for claim, seq in held.items()], now)
+    return set(held)
 
 
 def reclaim(session: Session, reclaims: Sequence[Reclaim], now: int) -> set[Claim]:
     """The same for expired jobs whose lease is unchanged and past (E21)."""
-    first = list({one.expired.claim: one for one in reversed(reclaims)}.values())
-    claims = [(*one.expired.claim, _micros(one)) for one in first]
-    holds = _holds(session.loaded("expired_claims", claims=as_json(claims), now=now))
-    _settle(session, [(hold, first[hold.place].outcome, first[hold.place].following) for hold in holds], now)
-    return {first[hold.place].expired.claim for hold in holds}
+    first = {one.expired.claim: one for one in reversed(reclaims)}
+    claims = as_json([(*claim, _micros(one)) for claim, one in first.items()])
+    held = {Claim(job_id, token): seq for seq, job_id, token in session.loaded("expired_claims", claims=claims, now=now)}
+    _settle(session, [(seq, first[claim]) for claim, seq in held.items()], now)
+    return set(held)
 
 
 def renew(session: Session, claims: Sequence[Claim], lease: float, now: int) -> set[Claim]:
     """Lease what is held from now on (E20)."""
-    asked = list(dict.fromkeys(claims))
-    holds = _holds(session.loaded("held_claims", claims=as_json(asked)))
-    if holds:
-        session.rows("renew", seqs=as_json([hold.seq for hold in holds]), lease_until=later(now, lease))
-    return {asked[hold.place] for hold in holds}
+    held = _held(session, claims)
+    if held:
+        session.rows("renew", seqs=as_json(list(held.values())), lease_until=later(now, lease))
+    return set(held)
 
 
-def _settle(session: Session, decided: Sequence[tuple[_Hold, Outcome, NewJob | None]], now: int) -> None:
+def _held(session: Session, claims: Sequence[Claim]) -> dict[Claim, int]:
+    """Those of the claims that hold, and the seqs of their jobs."""
+    tokens = dict(claims)
+    seqs = session.loaded("held_claims", claims=as_json(tokens))
+    held = {Claim(job_id, tokens[job_id]): seq for job_id, seq in seqs.items()}
+    if len(tokens) < len(claims):  # where two claims are of one job, only the last was asked about
+        held |= _held(session, [claim for claim in claims if tokens[claim.id] != claim.token])
+    return held
+
+
+def _settle(session: Session, decided: Sequence[tuple[int, Ending | Reclaim]], now: int) -> None:
     plain: list[int] = []
     outcomes: list[tuple[Any, ...]] = []
     failures: list[tuple[Any, ...]] = []
     following: list[NewJob] = []
-    for hold, outcome, copy in decided:
+    for seq, ending in decided:
+        outcome = ending.outcome
         match outcome:
             case Done(note=None):
-                plain.append(hold.seq)
+                plain.append(seq)
             case Done(note=note):
-                outcomes.append((hold.seq, DONE, None, now, 0, 0, None, note))
+                outcomes.append((seq, DONE, None, now, 0, 0, None, note))
             case RetryAfter(seconds=seconds, error=error):
-                outcomes.append((hold.seq, *_again(now, seconds), None, 0, 0, error, None))
-                failures.append((hold.seq, hold.attempts, hold.worker, hold.started_at, error))
+                outcomes.append((seq, *_again(now, seconds), None, 0, 0, error, None))
+                failures.append((seq, error))
             case Dead(error=error):
-                outcomes.append((hold.seq, DEAD, None, now, 0, 0, error, None))
-                failures.append((hold.seq, hold.attempts, hold.worker, hold.started_at, error))
+                outcomes.append((seq, DEAD, None, now, 0, 0, error, None))
+                failures.append((seq, error))
             case Released(seconds=seconds, interrupted=interrupted):
-                outcomes.append((hold.seq, *_again(now, seconds), None, 1, int(interrupted), None, None))
+                outcomes.append((seq, *_again(now, seconds), None, 1, int(interrupted), None, None))
             case _:
                 assert_never(outcome)
-        if copy is not None and isinstance(outcome, (Done, Dead)):
-            following.append(copy)
+        if ending.following is not None and isinstance(outcome, (Done, Dead)):
+            following.append(ending.following)
+    if failures:
+        session.rows("add_failures", failures=as_json(failures), now=now)
     if plain:
         session.rows("complete", seqs=as_json(plain), now=now)
     if outcomes:
         session.rows("settle", outcomes=as_json(outcomes))
         session.arrived = session.arrived or any(row[1] in (READY, WAITING) for row in outcomes)
-    if failures:
-        session.rows("add_failures", failures=as_json(failures), now=now)
     if following:
         store_copies(session, following, now)
 
@@ -101,7 +101,3 @@ def _again(now: int, seconds: float) -> tuple[int, int]:
 
 def _micros(one: Reclaim) -> int | None:
     return None if one.expired.job.lease_until is None else to_micros(one.expired.job.lease_until)
-
-
-def _holds(rows: Iterable[Sequence[Any]]) -> list[_Hold]:
-    return [_Hold(*row) for row in rows]

@@ -33,15 +33,14 @@ CREATE INDEX treadle_jobs_ready ON treadle_jobs (queue, name, priority DESC, run
 -- What a claim promotes, and how it knows when the next job is due.
 CREATE INDEX treadle_jobs_waiting ON treadle_jobs (queue, name, run_at) WHERE state = 0;
 
--- What a reclaimer reads.
+-- What a reclaimer reads, and whoever asks for running jobs.
 CREATE INDEX treadle_jobs_running ON treadle_jobs (lease_until) WHERE state = 2;
 
 -- What a prune reads.
 CREATE INDEX treadle_jobs_finished ON treadle_jobs (queue, state, key_kind, finished_at, id) WHERE state >= 3;
 
--- What lists, redrive and stats read.
-CREATE INDEX treadle_jobs_by_state ON treadle_jobs (state, id);
-CREATE INDEX treadle_jobs_by_name ON treadle_jobs (queue, name, state, id);
+-- What lists, redrive and stats read, besides the running jobs, which are few: those are read through treadle_jobs_running.
+CREATE INDEX treadle_jobs_at_rest ON treadle_jobs (queue, name, state, id) WHERE state <> 2;
 
 -- Both lifetimes of a key in one index: an idempotency key holds while the job is stored, the others while it is unfinished.
 CREATE UNIQUE INDEX treadle_jobs_key ON treadle_jobs (name, key_kind, key)

@@ -1,6 +1,6 @@
--- Record failed attempts: :failures is JSON [[job, attempt, worker, started_at, error], ...], all ended at :now (E15).
+-- Record failed attempts of running jobs, before they become anything else: :failures is JSON [[seq, error], ...], all ended
+-- at :now (E15).
 INSERT INTO treadle_failures (job, attempt, worker, started_at, ended_at, error)
-SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), coalesce(json_extract(value, '$[2]'), ''),
-    coalesce(json_extract(value, '$[3]'), :now), :now, json_extract(value, '$[4]')
-FROM json_each(:failures)
-ORDER BY key
+SELECT j.seq, j.attempts, coalesce(j.worker, ''), coalesce(j.started_at, :now), :now, json_extract(f.value, '$[1]')
+FROM json_each(:failures) AS f CROSS JOIN treadle_jobs AS j ON j.seq = json_extract(f.value, '$[0]')
+ORDER BY f.key

@@ -1,9 +1,13 @@
 -- Jobs by queue, name and state, and by queue the earliest run_at of its pending jobs (F15), in one step: [[queue, name, state,
--- number], ...] and {queue: microseconds, ...} as JSON. Unlike stats it keeps queues and names apart. Counting reads the index
--- of names from end to end, which has no payload; the earliest are heads, found by leaps through the two indexes of pending jobs.
+-- number], ...] and {queue: microseconds, ...} as JSON. Unlike stats it keeps queues and names apart. Counting reads one index
+-- from end to end, which has no payload, and the few rows that run; the earliest are heads, found by leaps through the two
+-- indexes of pending jobs.
 WITH RECURSIVE
 groups AS MATERIALIZED (
-    SELECT queue, name, state, count(*) AS jobs FROM treadle_jobs INDEXED BY treadle_jobs_by_name GROUP BY queue, name, state
+    SELECT queue, name, state, count(*) AS jobs FROM treadle_jobs INDEXED BY treadle_jobs_at_rest
+    WHERE state <> 2 GROUP BY queue, name, state
+    UNION ALL
+    SELECT queue, name, 2, count(*) FROM treadle_jobs INDEXED BY treadle_jobs_running WHERE state = 2 GROUP BY queue, name
 ),
 ready_kinds (queue, name, priority) AS (
     SELECT g.queue, g.name, (
