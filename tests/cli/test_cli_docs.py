@@ -102,7 +102,7 @@ def test_the_examples_print_what_the_page_says(treadle: Run, tmp_path: Path) -> 
         if commands and next_fence == "text":
             assert normal(printed) == normal(expected)
             compared += 1
-    assert compared == 8
+    assert compared == 10
 
 
 def test_the_worker_of_the_page_runs(shop: Shop) -> None:

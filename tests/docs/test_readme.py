@@ -4,7 +4,8 @@ A block fenced `python` is a program of its own and is run as it stands, warning
 Fenced `python postgres` it finds an empty database in DATABASE_URL, fenced `python redis` an empty store in REDIS_URL, both
 on servers of the tests' own. Fenced `python continued` it goes on with the program above it; fenced `python fragment` it
 cannot run, and what it imports from treadle must exist. Commands stand in blocks fenced `bash`. `text`, `json`, `toml`,
-`ini`, `sql` and `http` are shown and not checked. Any other fence is an error.
+`ini`, `sql` and `http` are shown and not checked; `js`, `go`, `sh`, `nginx` and `dockerfile` are the business
+of the tests of the pages that have them. Any other fence is an error.
 """
 
 import ast
@@ -36,8 +37,8 @@ from treadle.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
-SHOWN = {"text", "json", "toml", "ini", "sql", "http"}
-PROGRAMS = {"cd", "cp", "curl", "docker", "export", "git", "kill", "python", "python3", "rm", "uvicorn"}
+SHOWN = {"text", "json", "toml", "ini", "sql", "http", "js", "go", "sh", "nginx", "dockerfile"}
+PROGRAMS = {"cd", "cp", "curl", "docker", "export", "git", "kill", "node", "python", "python3", "rm", "uvicorn"}
 # How a program may be fenced, and the variable that names a server to it. Those of the caller are never used.
 SERVERS = {"python": None, "python postgres": "DATABASE_URL", "python redis": "REDIS_URL"}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
