@@ -59,6 +59,16 @@ async def test_health_and_the_description_want_no_key(place: Place) -> None:
 
 
 @in_memory
+async def test_a_worker_answers_health_and_metrics_alone(place: Place) -> None:
+    async with live(place, role="worker") as service:
+        for path in ("/healthz", "/readyz", "/metrics"):
+            assert (await service.http.get(path)).status_code == 200, path
+        for method, path in [*ROUTES, ("GET", "/openapi.json"), ("GET", "/v1/functions/any/invoke")]:
+            await service.ask(method, path, 404)
+        assert "TREADLE_URL" not in service.service._given_to_functions()
+
+
+@in_memory
 async def test_metrics_are_keyed_by_setting(place: Place) -> None:
     async with live(place, role="api", environment={"METRICS": "keyed"}) as service:
         await service.ask("GET", "/metrics", 401, None)

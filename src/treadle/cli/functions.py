@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from treadle.cli.failures import tell
 from treadle.cli.opening import with_store
 from treadle.cli.parameters import ParamType
 from treadle.core.errors import InvalidArgument, MissingExtra
@@ -59,10 +60,11 @@ def folder_option(command: F) -> F:
     )(command)
 
 
-def with_functions(folder: Path | None, work: Callable[[Directory, Catalogue], Awaitable[T]]) -> T:
+def with_functions(folder: Path | None, work: Callable[[Directory, Catalogue], Awaitable[T]], *, aloud: bool = False) -> T:
     """Do the work on the functions registered in the chosen store, and on those in the folder.
 
-    A SQLite file is made if there is none: functions may be registered before the first job.
+    A SQLite file is made if there is none: functions may be registered before the first job. `aloud`: what is wrong with the
+    folder is told on standard error, line by line.
     """
     try:
         from treadle.functions.catalogue import Catalogue
@@ -72,11 +74,21 @@ def with_functions(folder: Path | None, work: Callable[[Directory, Catalogue], A
         raise missing_service(error) from None
 
     async def opened(store: Store) -> T:
-        logger = logging.getLogger("treadle")
-        directory, hosts = Directory(store), Hosts(folder, dict, logger)
+        logger = logging.getLogger("treadle.cli.functions")  # of its own, since a command that fails says one line (L2)
+        logger.propagate = False
+        logger.handlers[:] = [_Aloud() if aloud else logging.NullHandler()]
+        directory, hosts = Directory(store, logger=logger), Hosts(folder, dict, logger)
         return await work(directory, Catalogue(directory, hosts, EngineClock()))
 
     return with_store(opened, must_exist=False)
+
+
+class _Aloud(logging.Handler):
+    """Tells what is logged as commands tell things."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line on standard error."""
+        tell(record.getMessage())
 
 
 def missing_service(error: ModuleNotFoundError) -> Exception:

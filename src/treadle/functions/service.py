@@ -57,7 +57,8 @@ class FunctionsService:
     """`role` says whether it answers requests, works, or both. A worker fires the cron entries too.
 
     `folder` is the functions folder, `environment` where settings and keys may come from instead of the store, usually
-    `os.environ`. `host` and `port` are where the API listens, 0 for any free port.
+    `os.environ`. `host` and `port` are where the API listens, 0 for any free port; of a worker only health and metrics are
+    there, and with None nothing at all.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class FunctionsService:
         *,
         role: Role = "all",
         host: str = "127.0.0.1",
-        port: int = 0,
+        port: int | None = 0,
         folder: Path | None = None,
         concurrency: int = CONCURRENCY,
         poll_interval: float = POLL_INTERVAL,
@@ -79,6 +80,7 @@ class FunctionsService:
         self._store = store
         self._environment = environment
         self._works = role in ("worker", "all")
+        self._answers = role in ("api", "all")
         self._ready = False
         self._made: Mapping[KeyRole, str] = {}
         self._watch = SettingsWatch(Settings(store, environment, self._clock), self._clock, self._logger)
@@ -116,8 +118,9 @@ class FunctionsService:
             self._look,
             lambda: self.ready,
             __version__,
+            whole=self._answers,
         )
-        self._server = Server(self._site.app, host, port) if role in ("api", "all") else None
+        self._server = None if port is None else Server(self._site.app, host, port)
         self._follower = _Follower(self._watch, self._setup, self._engine.pruner.wake)
 
     @property
@@ -148,7 +151,8 @@ class FunctionsService:
             if self._server is not None:
                 url = await self._server.start()
             self._made = await self._keys.make_absent()  # after what may well fail: they are shown only once
-            self._url = self._url or url or ""
+            if self._answers:
+                self._url = self._url or url or ""
             if not self._session_key:
                 self._session_key = await self._ring.open_session()
             self._follower.start()

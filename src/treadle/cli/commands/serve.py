@@ -19,6 +19,7 @@ from treadle.cli.functions import folder_option, missing_service
 from treadle.cli.logs import LEVELS, Form, JsonFormatter, configure_logging
 from treadle.cli.opening import chosen_url, open_chosen
 from treadle.cli.options import json_option, store_option
+from treadle.cli.orphans import reap_orphans
 from treadle.cli.output import Out, OutputFailed, ReaderGone
 from treadle.cli.parameters import PlainInteger
 from treadle.cli.signals import StopSignals
@@ -31,13 +32,19 @@ if TYPE_CHECKING:
     from treadle.functions.service import FunctionsService, Role, Started
 
 T = TypeVar("T")
+PORT = 8700
 DUTIES = {"all": "API, scheduler and worker", "api": "API", "worker": "scheduler and worker"}
 _logger = logging.getLogger("treadle")
 
 
 @click.command("serve")
 @click.option("--host", default="127.0.0.1", metavar="HOST", help="Where to listen.  [default: 127.0.0.1]")
-@click.option("--port", type=PlainInteger(0, 65535), default=8700, metavar="PORT", help="0 for any.  [default: 8700]")
+@click.option(
+    "--port",
+    type=PlainInteger(0, 65535),
+    metavar="PORT",
+    help="0 for any. A worker answers health and metrics there.  [default: 8700; of a worker none]",
+)
 @click.option("--role", type=click.Choice(tuple(DUTIES)), default="all", help="What this process does.  [default: all]")
 @folder_option
 @click.option("--concurrency", type=PlainInteger(1, 100_000), default=10, metavar="N", help="Calls at once.  [default: 10]")
@@ -50,7 +57,7 @@ _logger = logging.getLogger("treadle")
 @store_option
 def command(
     host: str,
-    port: int,
+    port: int | None,
     role: Role,
     folder: Path,
     concurrency: int,
@@ -64,7 +71,7 @@ def command(
     The first start prints the keys that it makes, once. SIGTERM or Ctrl+C stops gracefully: nothing more is claimed, running
     calls get the grace to finish, the rest is given back. A second one stops at once, with exit code 1.
     """
-    signals = StopSignals("the service has started")
+    signals = StopSignals("it is loaded")
     signals.install()
     form: Form = log_format or ("text" if sys.stderr is not None and sys.stderr.isatty() else "json")
     service_class = _service()
@@ -79,7 +86,7 @@ def command(
             store,
             role=role,
             host=host,
-            port=port,
+            port=PORT if port is None and role != "worker" else port,
             folder=folder,
             concurrency=concurrency,
             environment=os.environ,
@@ -111,6 +118,7 @@ def _as_json(text: str) -> str:
 async def _serve(service: FunctionsService, store: Store, signals: StopSignals, grace: float, told: _Told) -> int:
     stop, at_once = signals.attach(grace)
     hurried = False
+    reaping = asyncio.create_task(reap_orphans())
     try:
         try:
             started = await _unless(stop, service.start)
@@ -125,6 +133,7 @@ async def _serve(service: FunctionsService, store: Store, signals: StopSignals, 
     finally:
         await service.stop(0)
         await store.close()
+        reaping.cancel()
     status = 1 if hurried else 0
     signals.ended(status)
     return status

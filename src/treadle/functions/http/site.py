@@ -29,7 +29,10 @@ from treadle.functions.settings import ServiceSettings
 
 
 class Site:
-    """`app` is the ASGI application. `settings` answers those in force, `ready` whether requests are welcome."""
+    """`app` is the ASGI application: the `whole` API, or health and metrics alone.
+
+    `settings` answers those in force, `ready` whether requests are welcome.
+    """
 
     def __init__(
         self,
@@ -42,20 +45,24 @@ class Site:
         look: Callable[[], Awaitable[object]],
         ready: Callable[[], bool],
         version: str,
+        *,
+        whole: bool,
     ) -> None:
         self._ring = ring
         self._metrics = metrics
         self._settings = settings
         self._proxy = Proxy()
         bodies = BodyReader(lambda: settings().max_payload)
+        health = HealthRoutes(look, ready, self._scrape).operations
         operations: Sequence[Operation] = (
             *JobRoutes(jobs, bodies).operations,
             *CronRoutes(crons, bodies).operations,
             *InvokeRoutes(catalogue, self._proxy, lambda: settings().timeout, metrics).operations,
-            *HealthRoutes(look, ready, self._scrape).operations,
+            *health,
         )
         described = DescriptionRoutes(operations, version)
-        self.app: ASGIApp = api([*operations, *described.operations], self._admit, metrics.http_request)
+        answered = [*operations, *described.operations] if whole else health
+        self.app: ASGIApp = api(answered, self._admit, metrics.http_request)
 
     async def close(self) -> None:
         """Give up the connections to functions; safe twice."""

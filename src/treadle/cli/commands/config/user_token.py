@@ -11,6 +11,7 @@ from treadle.cli.durations import Duration
 from treadle.cli.functions import missing_service
 from treadle.cli.options import json_option, store_option
 from treadle.cli.output import Out
+from treadle.core.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from treadle.functions.keys import Keys
@@ -24,12 +25,16 @@ if TYPE_CHECKING:
 @store_option
 def command(sub: str, role: str, expires_in: float, as_json: bool) -> None:
     """Print a token for the user SUB, which functions see as x-treadle-user-id."""
+    try:
+        from treadle.functions.tokens import user_token
+    except ModuleNotFoundError as error:
+        raise missing_service(error) from None
+    try:
+        user_token("", sub, role, expires_in)  # whether there can be such a token, before a store is touched
+    except InvalidArgument as error:
+        raise click.UsageError(f"{error}.") from None
 
     async def made(keys: Keys) -> str:
-        try:
-            from treadle.functions.tokens import user_token
-        except ModuleNotFoundError as error:
-            raise missing_service(error) from None
         return user_token(await keys.signing_secret(), sub, role, expires_in)
 
     token = with_keys(made)

@@ -34,7 +34,7 @@ def command(folder: Path, as_json: bool) -> None:
 
     AT ONCE is how many jobs of a function one service process runs at the same time.
     """
-    functions = with_functions(folder, lambda directory, catalogue: catalogue.list())
+    functions = with_functions(folder, lambda directory, catalogue: catalogue.list(), aloud=True)
     out = Out()
     if as_json:
         out.json([function_document(function) for function in functions])

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
-from treadle.cli.functions import FUNCTION_NAME, with_functions
+from treadle.cli.functions import FUNCTION_NAME, folder_option, with_functions
 from treadle.cli.options import json_option, store_option
 from treadle.cli.output import Out
+from treadle.core.errors import Conflict
+
+if TYPE_CHECKING:
+    from treadle.functions.catalogue import Catalogue
+    from treadle.functions.directory import Directory
 
 
 @click.command("remove")
 @click.argument("name", type=FUNCTION_NAME)
+@folder_option
 @json_option
 @store_option
-def command(name: str, as_json: bool) -> None:
+def command(name: str, folder: Path, as_json: bool) -> None:
     """Forget a function that was registered by URL.
 
     Its jobs stay. Those that are tried fail, unless the functions folder has a function of that name.
     """
-    with_functions(None, lambda directory, catalogue: directory.remove(name))
+
+    async def removed(directory: Directory, catalogue: Catalogue) -> None:
+        function = await catalogue.find(name)
+        if function is not None and function.url is None:
+            # What the store has of it is its secret and whether it is active: to forget that would activate it again.
+            raise Conflict(f"{name} is in the functions folder: take {folder / name} away, or deactivate it")
+        await directory.remove(name)
+
+    with_functions(folder, removed)
     out = Out()
     if as_json:
         out.json({"removed": name})
