@@ -98,11 +98,7 @@ def bare(scale: float) -> float:
     with process("-m", "benchmarks.service.bare") as child:
         assert child.stdout is not None
         target = Target(int(child.stdout.readline()), KEY)
-        for _ in range(100):  # until it answers
-            with contextlib.suppress(OSError):
-                asyncio.run(flood(target, 100))
-                break
-            time.sleep(0.05)
+        asyncio.run(flood(target, 200))
         return asyncio.run(flood(target, int(REQUESTS * scale)))
 
 

@@ -18,12 +18,18 @@ async def answer(request: Request) -> JSONResponse:
     return JSONResponse({"data": {"payload": body["payload"], "rest": "x" * 300}, "meta": None}, status_code=201)
 
 
+class Server(uvicorn.Server):
+    """Prints its port once it listens."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        print(self.servers[0].sockets[0].getsockname()[1], flush=True)
+
+
 def main() -> None:
-    """Serve on a free port, which is printed."""
-    sock = socket.create_server(("127.0.0.1", 0))
-    print(sock.getsockname()[1], flush=True)
+    """Serve on a free port."""
     app = Starlette(routes=[Route("/v1/functions/{name}/jobs", answer, methods=["POST"])])
-    uvicorn.run(app, fd=sock.fileno(), http="httptools", loop="asyncio", log_level="error", access_log=False)
+    Server(uvicorn.Config(app, port=0, http="httptools", loop="asyncio", log_level="error", access_log=False)).run()
 
 
 if __name__ == "__main__":
