@@ -143,6 +143,12 @@ INVOKED = [
         {"content-type": "a/b"},
     ),
     (lambda f: f.invoke("x", "/a%2Fb", "GET"), "GET /v1/functions/x/invoke/a%2Fb", b"", {}),
+    (
+        lambda f: f.invoke("x", "/page", "GET", headers={"Accept": "text/html", "User-Agent": "mine/1"}),
+        "GET /v1/functions/x/invoke/page",
+        b"",
+        {"accept": "text/html", "user-agent": "mine/1"},
+    ),
 ]
 
 

@@ -164,12 +164,17 @@ class Live:
 
 @contextlib.asynccontextmanager
 async def live(
-    place: Place, *, environment: Mapping[str, str] | None = None, folder: Path | None = None, **options: Any
+    place: Place,
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    store: Any = None,
+    **options: Any,
 ) -> AsyncIterator[Live]:
     """A service on a store of the place, stopped at the end together with the functions that the test made."""
-    store = place.store()
+    store = store or place.store()
     service = FunctionsService(
-        store, environment=environment or {}, folder=folder, clock=place.time, port=0, poll_interval=0.05, **options
+        store, environment=environment or {}, folder=folder, clock=place.time, port=0, **{"poll_interval": 0.05, **options}
     )
     started = await service.start()
     keys = dict(started.made)

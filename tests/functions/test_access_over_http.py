@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
 from tests.functions.function_stores import Place, in_memory, on_every_store
 from tests.functions.live import answer, live
 
+from treadle.core.errors import StoreUnavailable
 from treadle.functions.keys import Keys
 from treadle.functions.overrides import Overrides
 from treadle.functions.tokens import user_token
+from treadle.testing import FaultyStore
 
 ROUTES = [
     ("POST", "/v1/functions/any/jobs"),
@@ -56,6 +61,30 @@ async def test_health_and_the_description_want_no_key(place: Place) -> None:
     async with live(place, role="api") as service:
         for path in ("/healthz", "/readyz", "/openapi.json", "/docs", "/metrics"):
             assert (await service.http.get(path)).status_code == 200, path
+
+
+@in_memory
+async def test_readiness_tells_nobody_where_the_store_is(place: Place) -> None:
+    store = FaultyStore(place.store())
+    async with live(place, role="api", store=store) as service:
+        store.fail_before("get_document", error=lambda: StoreUnavailable("the store at db.internal:5432 is gone"))
+        error = await service.ask("GET", "/readyz", 503, None)
+        assert error == {"code": "store_unavailable", "message": "the store does not answer; the service's log says why"}
+        store.heal()
+        assert await service.ask("GET", "/readyz", 200, None) == {"status": "ok"}
+
+
+@in_memory
+async def test_what_a_process_said_before_it_failed_is_for_operators_alone(place: Place) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "broken").mkdir()
+        (Path(folder) / "broken/main.py").write_text("raise RuntimeError('no route to app:hunter2@db.internal')")
+        async with live(place, role="api", folder=Path(folder)) as service:
+            for key, tells in (("anon", False), ("service_role", True), ("admin", True)):
+                error = await service.ask("GET", "/v1/functions/broken/invoke", 502, key)
+                assert error["code"] == "bad_gateway"
+                assert error["message"].startswith("Function 'broken' cannot be reached")
+                assert ("hunter2" in error["message"]) is tells
 
 
 @in_memory

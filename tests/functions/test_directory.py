@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from function_stores import Place, in_memory, on_every_store
 
-from treadle.core.errors import InvalidArgument, NotFound, StoreError, StoreUnavailable
-from treadle.functions.directory import NAMESPACE, REMEMBERED, Directory
+from treadle.core.errors import InvalidArgument, NotFound, StoreUnavailable
+from treadle.functions.directory import NAMESPACE, REMEMBERED, BadFunction, Directory
 from treadle.functions.fail_on import FailOn
 from treadle.functions.function import Function
 from treadle.testing import FaultyStore
@@ -177,6 +177,21 @@ async def test_any_number_of_unknown_names_takes_no_memory_without_end(here: Pla
 
 
 @in_memory
+async def test_unknown_names_drive_no_function_out_while_the_store_is_away(here: Place) -> None:
+    store = FaultyStore(here.store())
+    directory = Directory(store, here.clock, logging.getLogger("treadle.directory"))
+    added = await directory.add("x", URL)
+    await directory.get("x")
+    store.fail_before("get_document")
+    here.time.advance(5)
+    for number in range(REMEMBERED + 300):
+        with pytest.raises(StoreUnavailable):
+            await directory.get(f"ghost-{number}")
+    assert len(directory._readings) <= REMEMBERED
+    assert await directory.get("x") == added
+
+
+@in_memory
 async def test_a_known_function_is_found_for_a_minute_without_the_store(here: Place) -> None:
     store = FaultyStore(here.store())
     directory = Directory(store, here.clock, logging.getLogger("treadle.directory"))
@@ -221,14 +236,28 @@ def test_a_bad_document_is_an_error_of_one_line_that_names_it(value: Any) -> Non
         store = here.store()
         await store.put_document(NAMESPACE, "x", value, now=here.clock.for_store())
         directory = Directory(store, here.clock)
-        for call in (directory.get("x"), directory.list(), directory.ensure("x"), directory.activate("x")):
-            with pytest.raises(StoreError, match=r"^what the store has as function 'x' is ") as refused:
+        for call in (directory.get("x"), directory.ensure("x"), directory.activate("x")):
+            with pytest.raises(BadFunction, match=r"^what the store has as function 'x' is ") as refused:
                 await call
             assert "\n" not in str(refused.value)
         await directory.remove("x")
         assert (await directory.add("x", URL)).url == URL
 
     test()
+
+
+@in_memory
+async def test_a_bad_document_is_left_out_of_the_list_and_told_once(here: Place) -> None:
+    store, logger = here.store(), logging.getLogger("treadle.test.directory")
+    told: list[str] = []
+    logger.addFilter(lambda record: told.append(record.getMessage()) or False)
+    directory = Directory(store, here.clock, logger)
+    await directory.add("good", URL)
+    await store.put_document(NAMESPACE, "x", {"secret": "s", "active": True, "method": "PUT"}, now=here.clock.for_store())
+    for _ in range(2):
+        assert [function.name for function in await directory.list()] == ["good"]
+    [line] = told
+    assert line.startswith("what the store has as function 'x' is bad: ")
 
 
 @in_memory

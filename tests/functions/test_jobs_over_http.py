@@ -10,7 +10,9 @@ import uuid
 
 import pytest
 from tests.functions.function_stores import Place, in_memory, on_every_store
-from tests.functions.live import answer, compact, live
+from tests.functions.live import PATIENCE, answer, compact, live
+
+from treadle.testing import FaultyStore
 
 FIELDS = {
     "id",
@@ -230,6 +232,53 @@ async def test_a_function_runs_no_more_jobs_at_once_than_its_limit_and_holds_up_
         for job in jobs:
             assert (await service.until(job["id"], "completed"))["attempts"] == 1
         assert narrow.most_at_once == 2
+
+
+@in_memory
+async def test_a_claim_whose_answer_was_lost_is_made_good_where_functions_have_limits_too(place: Place) -> None:
+    store = FaultyStore(place.store())
+    async with live(place, store=store) as service:
+        await service.function("narrow", concurrency=1)
+        await service.pass_time(1.1)
+        store.fail_after("claim", times=1)  # it takes the only job, and nothing is left to ask for
+        job = await service.enqueue("narrow")
+        async with asyncio.timeout(PATIENCE):
+            while (await service.job(job["id"]))["status"] != "completed":
+                await service.pass_time(0.1)
+        assert (await service.job(job["id"]))["attempts"] == 1
+
+
+@in_memory
+async def test_a_place_that_becomes_free_during_a_claim_is_used_at_once(place: Place) -> None:
+    store = FaultyStore(place.store())
+    async with live(place, store=store, concurrency=3, poll_interval=60.0) as service:
+        narrow = await service.function("narrow", concurrency=1)
+        await service.pass_time(1.1)
+        held: list[asyncio.Future[bytes]] = []
+
+        def hold(call: object) -> asyncio.Future[bytes]:
+            held.append(asyncio.get_running_loop().create_future())
+            return held[-1]
+
+        narrow.answering = hold
+        first = await service.enqueue("narrow", 1)
+        await narrow.called(1)
+        claims = store.calls["claim"]
+        await service.enqueue("wide", delay_secs=3600)  # so that there is something to ask for
+        async with asyncio.timeout(PATIENCE):
+            while store.calls["claim"] == claims:
+                await asyncio.sleep(0)
+        gate, claims = store.hold("claim"), store.calls["claim"]
+        await service.enqueue("narrow", 2)
+        async with asyncio.timeout(PATIENCE):
+            while store.calls["claim"] == claims:
+                await asyncio.sleep(0)
+        held[0].set_result(answer())
+        await service.until(first["id"], "completed")
+        store.heal()
+        gate.set()
+        await narrow.called(2)
+        held[1].set_result(answer())
 
 
 @on_every_store

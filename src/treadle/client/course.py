@@ -52,7 +52,7 @@ class Course(Generic[T]):
         return httpx2.Request(
             operation.method,
             self._settings.url + operation.path,
-            headers={**operation.headers, **self._settings.headers},
+            headers={**self._settings.headers, **operation.headers, "apikey": self._settings.key},
             content=operation.content,
             extensions={"timeout": dict(timeouts)},
         )

@@ -32,15 +32,15 @@ class Claimer:
         After a claim whose answer was lost, the jobs it took may come with a later one, and so be more than asked for.
         """
         settings, profile = self._setup.settings, self._setup.profile
-        demands = await self._demands(free) if free > 0 else []
-        if not demands:
-            self.next_in = settings.poll_interval
-            return []
-        if self._lost:
+        if self._lost and free > 0:  # first, since what they took may be all there was to ask for
             found = await self._recall()
             if found:
                 self.next_in = 0.0
                 return found
+        demands = await self._demands(free) if free > 0 else []
+        if not demands:
+            self.next_in = settings.poll_interval
+            return []
         token = os.urandom(12).hex()
         asked = self._clock.seconds()
         try:

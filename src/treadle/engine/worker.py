@@ -209,6 +209,7 @@ class Worker:
         if free <= 0:
             self._sated = False  # the slots may be a drain's that ends before its jobs do: a freed one must ring
             return self._poll_interval if self._settler.backlog >= BACKLOG else None
+        self._sated = False  # what ends while the claim is under way may make room that the claim does not know of
         jobs = await self._claim(free)
         for claim, job in jobs:
             if not self._may_claim(stops):

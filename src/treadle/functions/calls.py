@@ -14,6 +14,8 @@ from treadle.functions.function import PREFIX
 from treadle.functions.metrics import Metrics
 from treadle.functions.signature import HEADER, signature
 
+NOTHING = 0.05  # seconds
+
 
 class Calls:
     """Makes the calls of jobs. `timeout` answers how many seconds one may take, from the moment that it is begun."""
@@ -29,7 +31,8 @@ class Calls:
         job = context.job
         name = job.name.removeprefix(PREFIX)
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._timeout()
+        timeout = self._timeout()
+        deadline = loop.time() + timeout
         function = await self._catalogue.find(name)
         if function is None:
             raise CallFailed(f"Function '{name}' not found")
@@ -45,7 +48,7 @@ class Calls:
                 path=f"/jobs/{job.id}",
                 headers=(("content-type", "application/json"), (HEADER, signature(function.secret, job.id, body))),
                 body=body,
-                seconds=max(0.001, deadline - loop.time()),
+                seconds=_left(timeout, deadline - loop.time()),
             )
         except CallFailed:
             self._metrics.called(job.name, None)
@@ -55,3 +58,8 @@ class Calls:
             raise CallFailed(f"Function '{name}' answered {answer.status}, a failure by its fail_on {function.fail_on.text!r}")
         context.log.debug("%s %s was answered with %d", name, job.id, answer.status, extra={"status": answer.status})
         return Done(note=str(answer.status))
+
+
+def _left(timeout: float, left: float) -> float:
+    """What is left of the time limit; all of it if next to nothing is gone, so that an error names the limit that was set."""
+    return timeout if timeout - left < NOTHING else max(0.001, left)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from treadle.core.errors import NotFound
-from treadle.core.signals import CallFailed
 from treadle.engine.clock import EngineClock
-from treadle.functions.directory import Directory
+from treadle.functions.directory import BadFunction, Directory
 from treadle.functions.function import Function
 from treadle.functions.hosting import Hosts
 
@@ -30,19 +30,17 @@ class Catalogue:
             stored = await self._directory.get(name)
         except NotFound:
             stored = None
-        if stored is not None and stored.url is not None:
-            return stored
-        if self._hosts.find(name) is None:
-            return None
-        return self._described(await self._directory.ensure(name) if stored is None else stored)
+        return await self._found(name, stored)
 
     async def list(self) -> list[Function]:
-        """Every function, by name."""
-        found = {function.name: function for function in await self._directory.list() if function.url is not None}
-        for name in self._hosts.names():
-            if name not in found and (function := await self.find(name)) is not None:
-                found[name] = function
-        return [found[name] for name in sorted(found)]
+        """Every function, by name. One whose document is bad is left out, which the directory tells."""
+        stored = {function.name: function for function in await self._directory.list()}
+        found: list[Function] = []
+        for name in sorted({*stored, *self._hosts.names()}):
+            with suppress(BadFunction):
+                if (function := await self._found(name, stored.get(name))) is not None:
+                    found.append(function)
+        return found
 
     async def address(self, function: Function, seconds: float) -> str:
         """The base URL at which the function answers, its process started if need be, within so many seconds.
@@ -61,9 +59,12 @@ class Catalogue:
             self._read_at = now
         return self._limits
 
-    def _described(self, function: Function) -> Function:
-        """With what its folder says of it."""
-        declared = self._hosts.find(function.name)
+    async def _found(self, name: str, stored: Function | None) -> Function | None:
+        """The function of that name, given what the store has of it: by its URL, or with what its folder says."""
+        if stored is not None and stored.url is not None:
+            return stored
+        declared = self._hosts.find(name)
         if declared is None:
-            raise CallFailed(f"Function {function.name!r} not found")  # its folder went in this very moment
+            return None
+        function = await self._directory.ensure(name) if stored is None else stored
         return replace(function, method=declared.method, fail_on=declared.fail_on, concurrency=declared.concurrency)

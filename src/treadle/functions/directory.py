@@ -26,6 +26,10 @@ REMEMBERED = 1000
 _logger = logging.getLogger("treadle")
 
 
+class BadFunction(StoreError):
+    """What the store has as a function is none: somebody else wrote it, or a treadle that knows more."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
     function: Function | None
@@ -42,6 +46,7 @@ class Directory:
         self._clock = clock or EngineClock()
         self._logger = logger
         self._readings: dict[str, Reading[_Found]] = {}
+        self._told: set[str] = set()
 
     async def get(self, name: str) -> Function:
         """The function, from one read a second that all who ask share. Raises `NotFound`."""
@@ -54,9 +59,18 @@ class Directory:
         return found.function
 
     async def list(self) -> list[Function]:
-        """All functions that have a document, by name."""
-        documents = await every_document(self._store, NAMESPACE, self._clock)
-        return [_function(document.key, document.value) for document in documents]
+        """All functions that have a document, by name. One that is bad is left out, which is told once: it hinders no other."""
+        found: list[Function] = []
+        bad: set[str] = set()
+        for document in await every_document(self._store, NAMESPACE, self._clock):
+            try:
+                found.append(_function(document.key, document.value))
+            except BadFunction as error:
+                bad.add(str(error))
+        for problem in sorted(bad - self._told):
+            self._logger.warning("%s", problem)
+        self._told = bad
+        return found
 
     async def add(
         self,
@@ -125,8 +139,8 @@ class Directory:
 
     def _remember(self, name: str) -> Reading[_Found]:
         if len(self._readings) >= REMEMBERED:  # jobs may name any number of functions that do not exist
-            stale = [other for other, reading in self._readings.items() if reading.fresh() is None]
-            for other in stale or [next(iter(self._readings))]:
+            absent = [other for other, reading in self._readings.items() if reading.last is None or not reading.last.function]
+            for other in absent or [next(iter(self._readings))]:  # what exists is worth more, above all in an outage
                 del self._readings[other]
         reading = Reading(f"the function {name}", lambda: self._look(name), self._clock, self._logger)
         self._readings[name] = reading
@@ -160,7 +174,7 @@ def _value(function: Function) -> JSON:
 
 
 def _function(name: str, value: JSON) -> Function:
-    """The function of a stored value. Raises `StoreError` for one that is none."""
+    """The function of a stored value. Raises `BadFunction` for one that is none."""
     match value:
         case {"secret": str(secret), "active": bool(active), **rest} if secret:
             url, fail_on, concurrency = rest.get("url"), rest.get("fail_on"), rest.get("concurrency")
@@ -175,8 +189,8 @@ def _function(name: str, value: JSON) -> Function:
                     active=active,
                 )
             except InvalidArgument as error:
-                raise StoreError(
+                raise BadFunction(
                     f"what the store has as function {name!r} is bad: {error}; remove it and add it again"
                 ) from None
         case _:
-            raise StoreError(f"what the store has as function {name[:80]!r} is none; remove it, and add it again")
+            raise BadFunction(f"what the store has as function {name[:80]!r} is none; remove it, and add it again")

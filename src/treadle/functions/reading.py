@@ -47,6 +47,11 @@ class Reading(Generic[T]):
         """The value, if it needs no read now: the quick way for those who ask a thousand times a second."""
         return self._value if self._value is not None and self._age() < FRESH else None
 
+    @property
+    def last(self) -> T | None:
+        """The value that was read last, however long ago; None before the first."""
+        return self._value
+
     async def value(self) -> T:
         """The value. Raises what the read raised, a `StoreError` only where there is no last value that still serves."""
         fresh = self.fresh()

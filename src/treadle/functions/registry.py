@@ -64,13 +64,19 @@ class FunctionRegistry(Registry):
         return self._shared(shares, free, max_attempts), complete
 
     def _shared(self, shares: list[tuple[list[str], int]], free: int, max_attempts: int) -> list[Demand]:
-        """Demands for `free` jobs together. Whose turn it is comes first, so that one free slot goes round."""
-        demands: list[Demand] = []
+        """Demands for `free` jobs together, in which every share is asked for: what waits may not be due yet.
+
+        Of more shares than slots several go into one demand, the best of their jobs first. It asks for one job, and so for no
+        more than any of them may have.
+        """
         self._turn += 1
-        for number in range(len(shares)):
-            names, most = shares[(self._turn + number) % len(shares)]
-            limit = min(most, -(-free // (len(shares) - number)))  # an equal part of what is left, rounded up
-            if limit > 0:
-                demands.append(Demand(limit, _QUEUES, dict.fromkeys(names, max_attempts), max_attempts))
-                free -= limit
+        at = self._turn % max(len(shares), 1)  # whose turn it is comes first, and has the larger part
+        in_turn = [*shares[at:], *shares[:at]]
+        groups = [in_turn[place::free] for place in range(min(free, len(in_turn)))]
+        demands: list[Demand] = []
+        for number, group in enumerate(groups):
+            limit = min(-(-free // (len(groups) - number)), *(most for _, most in group))  # an equal part of what is left
+            names = dict.fromkeys((name for names, _ in group for name in names), max_attempts)
+            demands.append(Demand(limit, _QUEUES, names, max_attempts))
+            free -= limit
         return demands

@@ -41,6 +41,7 @@ from treadle.functions.stored_settings import Settings
 Role = Literal["api", "worker", "all"]
 ROLES: tuple[Role, ...] = ("api", "worker", "all")
 PATIENCE = 5.0  # seconds that requests under way get once the calls are over
+AT_ONCE = 1.0  # seconds that the processes of functions get after a stop without grace
 FOLLOW_EVERY = 1.0
 MARGIN = 5.0  # seconds that a call gets beyond its own time limit before the worker ends it, if the lease has room for them
 
@@ -81,7 +82,7 @@ class FunctionsService:
         self._environment = environment
         self._works = role in ("worker", "all")
         self._answers = role in ("api", "all")
-        self._ready = False
+        self._begun = self._ready = False
         self._made: Mapping[KeyRole, str] = {}
         self._watch = SettingsWatch(Settings(store, environment, self._clock), self._clock, self._logger)
         overrides = Overrides.of(environment, self._logger)
@@ -91,7 +92,9 @@ class FunctionsService:
         self._url = environment.get("TREADLE_URL", "")
         self.metrics = Metrics(store, self._clock, self._logger)
         directory = Directory(store, self._clock, self._logger)
-        self._hosts = Hosts(folder, self._given_to_functions, self._logger, secret=directory.secret)
+        self._hosts = Hosts(
+            folder, self._given_to_functions, self._logger, secret=directory.secret, retire_within=lambda: self._current.timeout
+        )
         self.catalogue = Catalogue(directory, self._hosts, self._clock)
         self._caller = Caller(logger=self._logger)
         registry = FunctionRegistry(
@@ -121,7 +124,7 @@ class FunctionsService:
             whole=self._answers,
         )
         self._server = None if port is None else Server(self._site.app, host, port)
-        self._follower = _Follower(self._watch, self._setup, self._engine.pruner.wake)
+        self._follower = Follower(self._watch, self._setup, self._engine.pruner.wake)
 
     @property
     def _current(self) -> ServiceSettings:
@@ -143,7 +146,13 @@ class FunctionsService:
         return self._setup.settings.worker_id
 
     async def start(self) -> Started:
-        """Begin to answer and to work. Raises `InvalidArgument` for settings that contradict each other, and `StoreError`."""
+        """Begin to answer and to work, once in the life of this object.
+
+        Raises `InvalidArgument` for settings that contradict each other, and `StoreError`.
+        """
+        if self._begun:
+            raise RuntimeError("this service was started before; make another one")
+        self._begun = True
         try:
             await self._look()  # a store that cannot be used is told once, and not as one that is tried again
             await self._follower.run_once()
@@ -174,7 +183,7 @@ class FunctionsService:
         await self._engine.stop(grace)
         if self._server is not None:
             await self._server.stop(min(grace, PATIENCE))
-        await self._hosts.stop()
+        await self._hosts.stop(None if grace else AT_ONCE)
         await self._follower.stop()
         await self._caller.close()
         await self._site.close()
@@ -195,7 +204,7 @@ class FunctionsService:
         return {**given, "TREADLE_URL": self._url} if self._url else given
 
 
-class _Follower(Service):
+class Follower(Service):
     """Has the worker go by the settings as they are now, from its next claim on, and `prune` when jobs are kept shorter."""
 
     def __init__(self, watch: SettingsWatch, setup: Setup, prune: Callable[[], None]) -> None:

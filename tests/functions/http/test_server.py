@@ -477,6 +477,20 @@ def test_a_client_that_goes_is_noticed_by_who_waits_for_it(pipelined: bool, capl
     assert not caplog.records
 
 
+@pytest.mark.parametrize("requests", [1, 3])
+def test_a_client_that_sends_no_more_gets_the_answers_to_what_it_sent(requests: int):
+    async def main():
+        async with serving(echo) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write((b"POST / HTTP/1.1\r\n" + HOST + b"content-length: 2\r\n\r\n{}") * requests)
+            writer.write_eof()
+            answers = await reader.read()
+            writer.close()
+        assert answers.count(b"HTTP/1.1 200 OK") == requests and answers.count(b"\r\n\r\n{}") == requests
+
+    run(main())
+
+
 # --- starting and stopping
 
 

@@ -29,7 +29,8 @@ class Hosts:
 
     `environment` answers what every function gets in its environment, such as TREADLE_URL; it is asked at each start.
     `secret` answers the secret of a function that is started before its first call; without it, such a function is started
-    anew at that call. Make it, and call its methods, within one running loop.
+    anew at that call. `retire_within` answers how long one that was replaced may finish
+    its calls. Make it, and call its methods, within one running loop.
     """
 
     def __init__(
@@ -42,10 +43,12 @@ class Hosts:
         stop_within: float = 5.0,
         secret: Callable[[str], Awaitable[str]] = _unguessable,
         pace: Pace | None = None,
+        retire_within: Callable[[], float] | None = None,
         free_port: Callable[[], int] = free_port,
     ) -> None:
         self._folder = Folder(folder, logger)
         self._pace = replace(pace or Pace(), ready_within=ready_within, stop_within=stop_within)
+        self._retire_within = retire_within or (lambda: self._pace.retire_within)
         self._wards = Wards(logger, stop_within)
         self._premises = Premises(environment, logger, self._wards, free_port, self._pace)
         self._logger = logger
@@ -96,8 +99,11 @@ class Hosts:
             except Retired:
                 continue  # its files changed while it was started
 
-    async def stop(self) -> None:
-        """End every process, and wait until all are gone; safe twice, and before `start`."""
+    async def stop(self, within: float | None = None) -> None:
+        """End every process, and wait until all are gone; safe twice, and before `start`.
+
+        What has not ended `within` so many seconds of its SIGTERM is killed; None leaves it at `stop_within`.
+        """
         self._stopping = True
         watch, self._watch = self._watch, None
         if watch is not None:
@@ -106,7 +112,7 @@ class Hosts:
         keepers = [*self._keepers.values(), *self._retiring]
         retiring = [*self._retiring.values()]
         self._keepers = {}
-        await asyncio.gather(*(keeper.end(self._pace.stop_within) for keeper in keepers))
+        await asyncio.gather(*(keeper.end(self._pace.stop_within if within is None else within) for keeper in keepers))
         await asyncio.gather(*retiring, return_exceptions=True)
         await self._wards.close()
 
@@ -126,7 +132,7 @@ class Hosts:
         keeper = self._keepers.pop(name, None)
         if keeper is not None:
             self._logger.info("function '%s' %s: its process is stopped", name, why)
-            task = asyncio.create_task(keeper.end(self._pace.retire_within), name=f"treadle-retire-{name}")
+            task = asyncio.create_task(keeper.end(self._retire_within()), name=f"treadle-retire-{name}")
             self._retiring[keeper] = task
             task.add_done_callback(lambda _: self._retiring.pop(keeper, None))
 

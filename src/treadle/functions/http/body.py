@@ -107,7 +107,9 @@ def _convert(body: bytes, type: type[Body], payload_limit: int) -> Body:
     try:
         found = strict_json(body) if body.strip() else {}
         if not isinstance(found, dict):
-            raise _invalid(f"the body must be a JSON object with {', '.join(fields)}")
+            raise _invalid(
+                f"the body must be a JSON object with {', '.join(fields)}" if fields else "the body must be empty, or {}"
+            )
         for name in found:
             if name not in fields:
                 raise _invalid(unknown_field(name, fields))

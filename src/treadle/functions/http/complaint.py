@@ -24,7 +24,7 @@ _KINDS = {
 
 def unknown_field(name: str, known: Collection[str]) -> str:
     """A field that the request must not have."""
-    return f"unknown field {name[:80]!r}; known are {', '.join(known)}"
+    return f"unknown field {name[:80]!r}; known are {', '.join(known) or 'none here'}"
 
 
 def complaint(message: str, known: Collection[str]) -> str:

@@ -34,6 +34,7 @@ class Connection(Lifetime):
         self._taken = 0  # bytes since the parser had last something to tell
         self._muted = False  # the parser is told what it knows already
         self._stopping = False
+        self._half_closed = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """A client is there."""
@@ -48,6 +49,17 @@ class Connection(Lifetime):
                 exchange.message_event.set()
         self.pipeline.clear()
         super().connection_lost(exc)
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # asyncio reads the answer: whether to leave the other way open
+        """The client sends no more. It gets the answers to what it has sent whole."""
+        if self._lost or not self._busy or not self._in_head:
+            return False
+        self._half_closed = True
+        for exchange in (self._serving, *(queued for queued, _ in self.pipeline)):
+            if isinstance(exchange, Exchange):
+                exchange.half_closed = True
+                exchange.message_event.set()
+        return True
 
     def shutdown(self) -> None:
         """End it after the request under way."""
@@ -120,7 +132,7 @@ class Connection(Lifetime):
     def on_header(self, name: bytes, value: bytes) -> None:
         """A header; one behind the body is none."""
         if self._in_head and not self._muted and not self._deaf:
-            super().on_header(name, value)
+            super().on_header(name, value.strip(b" \t"))  # of which the parser leaves what is behind it
 
     def on_headers_complete(self) -> None:
         """The head is whole."""
@@ -186,13 +198,15 @@ class Connection(Lifetime):
         if exchange is None or self._lost:
             return
         if not exchange.keep_alive or self._stopping or self.transport.is_closing():
-            self._leave(linger=exchange.more_body or not self._stopping)
+            self._leave(linger=(exchange.more_body or not self._stopping) and not self._half_closed)
             return
         self.flow.resume_reading()
         if self.pipeline:
             following, app = self.pipeline.pop()
             assert isinstance(following, Exchange)  # none else is put there
             self._serve(following, app)
+        elif self._half_closed:
+            self._leave()
         elif self._in_head and self._opening:
             self._wait(self._limits.head_seconds, self._head_is_late)
         else:  # the next request has not begun, or a small body is still to be thrown away

@@ -15,8 +15,8 @@ from treadle.core.cron.expression import MAX_LENGTH
 from treadle.functions.crons import MAX_NAME, NAME_PATTERN, CronEntries
 from treadle.functions.http.body import BodyReader
 from treadle.functions.http.envelope import success
-from treadle.functions.http.jobs import FUNCTION_NAME
 from treadle.functions.http.operation import Link, Operation, Parameter, described
+from treadle.functions.http.parameters import FUNCTION_NAME
 from treadle.functions.http.query import read_query
 
 _PAYLOAD = {"recipients": ["anna@example.org"]}

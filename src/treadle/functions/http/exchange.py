@@ -61,12 +61,23 @@ class Exchange(RequestResponseCycle):
         self._head = b""  # what is sent with the first piece of the body, or in the loop's next round
         self._left: int | None = None  # bytes that the announced length still wants
         self._bare = False  # an answer that has no body, whatever is sent
+        self.half_closed = False  # the client sends no more, and may have gone, or wait for this answer
+        self._delivered = False
+
+    async def receive(self) -> Any:
+        """ASGI's `receive`. Once the request is delivered, a client that sends no more counts as gone; its answer is sent."""
+        if not (self._delivered and self.half_closed):
+            message: Any = await super().receive()
+            if message["type"] != "http.request" or not (self._delivered and self.half_closed):
+                self._delivered = not message.get("more_body", False)
+                return message
+        return {"type": "http.disconnect"}
 
     async def run_asgi(self, app: Any) -> None:
         """Run the application, and make up for what it leaves undone."""
         try:
             await app(self.scope, self.receive, self.send)
-            if not self.response_complete and not self.disconnected and not self.response_started:
+            if not (self.response_started or self.disconnected or self.half_closed):
                 _logger.error("the application answered nothing to %s %s", self.scope["method"], self.scope.get("path"))
                 await self._send_500()
         except Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Literal
 
@@ -16,6 +17,7 @@ from treadle.functions.http.failures import ApiFailure
 from treadle.functions.http.operation import Operation, described
 
 PATIENCE = 5.0  # seconds that the store gets to answer whether it is there
+_logger = logging.getLogger("treadle")
 
 
 class Health(msgspec.Struct):
@@ -98,6 +100,7 @@ class HealthRoutes:
                 await self._look()
         except TimeoutError:
             raise ApiFailure(503, "store_unavailable", f"the store has not answered within {PATIENCE:g} s") from None
-        except StoreError as error:
-            raise ApiFailure(503, "store_unavailable", str(error)) from None
+        except StoreError as error:  # it may name hosts and files, and whoever asks here may be anybody
+            _logger.warning("this service is not ready, because its store failed: %s", error)
+            raise ApiFailure(503, "store_unavailable", "the store does not answer; the service's log says why") from None
         return success(Health())

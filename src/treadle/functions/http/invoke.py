@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 
 from starlette.requests import Request
@@ -27,6 +28,7 @@ REFUSALS = {
     503: "The function is inactive.",
     504: "The function has not answered in time.",
 }
+_logger = logging.getLogger("treadle")
 
 
 class InvokeRoutes:
@@ -76,7 +78,7 @@ class InvokeRoutes:
         try:
             base = await self._catalogue.address(function, self._timeout())
         except CallFailed as error:
-            raise ApiFailure(502, "bad_gateway", str(error)) from None
+            raise _unreached(name, error, identity) from None
         left = max(0.001, deadline - asyncio.get_running_loop().time())
         role = identity.user_role or identity.role
         try:
@@ -86,6 +88,14 @@ class InvokeRoutes:
             raise
         self._metrics.called(function.job_name, response.status_code, direct=True)
         return response
+
+
+def _unreached(name: str, error: CallFailed, identity: Identity) -> ApiFailure:
+    """Why there is no process to call, with the last that it said: for servers and operators, since callers may be anybody."""
+    _logger.warning("a direct call failed: %s", error)
+    told = identity.role in ("service_role", "admin")
+    text = str(error) if told else f"Function {name!r} cannot be reached; the service's log says why"
+    return ApiFailure(502, "bad_gateway", text)
 
 
 def raw_path_below(request: Request) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -12,16 +11,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from treadle.client import wire
-from treadle.core.errors import InvalidArgument
 from treadle.core.payload import JSON
-from treadle.core.policies.limits import MAX_KEY
-from treadle.functions.function import MAX_NAME, NAME_PATTERN, RESERVED
 from treadle.functions.http.body import BodyReader
 from treadle.functions.http.envelope import success
-from treadle.functions.http.operation import Link, Operation, Parameter, described
+from treadle.functions.http.operation import Link, Operation, described
+from treadle.functions.http.parameters import (
+    FUNCTION_NAME as FUNCTION_NAME,
+    IDEMPOTENCY_KEY,
+    JOB_ID,
+    LIMIT,
+    STATUS,
+    read_idempotency_key,
+)
 from treadle.functions.http.query import read_limit, read_query
 from treadle.functions.jobs import FunctionJobs
-from treadle.functions.profile import LIST_DEFAULT, LIST_MOST, MAX_ATTEMPTS, MAX_DELAY, REQUEUE_MOST
+from treadle.functions.profile import MAX_ATTEMPTS, MAX_DELAY, REQUEUE_MOST
 
 _PAYLOAD = {"month": "2026-10", "items": ["a", "b"]}
 
@@ -67,48 +71,6 @@ class NoFields(msgspec.Struct, forbid_unknown_fields=True):
     """The body of a request that says everything in its path."""
 
 
-FUNCTION_NAME = Parameter(
-    "name",
-    "path",
-    {
-        "type": "string",
-        "pattern": f"^{NAME_PATTERN}$",
-        "maxLength": MAX_NAME,
-        "not": {"enum": sorted(RESERVED)},
-        "examples": ["send-report"],
-    },
-    "The function's name.",
-    required=True,
-)
-JOB_ID = Parameter(
-    "id",
-    "path",
-    {"type": "string", "format": "uuid", "examples": ["0199c9d2-5b1e-7c4a-9a53-6f1f0c8e2b7d"]},
-    "The job's id.",
-    required=True,
-)
-LIMIT = Parameter(
-    "limit",
-    "query",
-    {"type": "integer", "minimum": 1, "maximum": LIST_MOST, "default": LIST_DEFAULT, "examples": [20]},
-    "How many jobs at most.",
-)
-STATUS = Parameter(
-    "status", "query", {"type": "string", "enum": list(wire.STATUSES), "examples": ["dead"]}, "Only jobs of this status."
-)
-IDEMPOTENCY_KEY = Parameter(
-    "Idempotency-Key",
-    "header",
-    {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": MAX_KEY,
-        "pattern": "^[!-~]([ -~]*[!-~])?$",
-        "examples": ["report:2026-10"],
-    },
-    "As long as a job of this function with this key is stored, that one is answered, with 200, and none is made.",
-)
-_KEY = re.compile(r"[!-~]([ -~]*[!-~])?\Z")
 _NEW: Mapping[str, JSON] = {
     "status": "pending",
     "attempts": 0,
@@ -250,7 +212,7 @@ class JobRoutes:
     async def enqueue(self, request: Request) -> Response:
         """`POST /v1/functions/NAME/jobs`."""
         read_query(request)
-        key = _idempotency_key(request)
+        key = read_idempotency_key(request)
         body = await self._bodies.read(request, EnqueueBody)
         job, created = await self._jobs.enqueue(
             request.path_params["name"],
@@ -265,17 +227,3 @@ class JobRoutes:
         """Refuse a query and a body: somebody meant something by them."""
         read_query(request)
         await self._bodies.read(request, NoFields)
-
-
-def _idempotency_key(request: Request) -> str | None:
-    """The key, if there is one. Raises `InvalidArgument`."""
-    keys = [value.strip(" \t") for value in request.headers.getlist("idempotency-key")]
-    if len(keys) > 1:
-        raise InvalidArgument("the header Idempotency-Key is there twice; give it once")
-    if not keys:
-        return None
-    if not _KEY.match(keys[0]):
-        raise InvalidArgument(
-            f"the header Idempotency-Key must be 1 to {MAX_KEY} printable characters of ASCII, not {keys[0][:80]!r}"
-        )
-    return keys[0]
