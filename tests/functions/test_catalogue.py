@@ -59,3 +59,16 @@ async def test_one_bad_document_holds_up_no_other_function(place: Place) -> None
             assert len(function.calls) == 1
             failed = await service.enqueue("bad", max_attempts=1)
             assert "what the store has as function 'bad' is bad" in (await service.until(failed["id"], "dead"))["error"]
+
+
+@in_memory
+async def test_looking_at_the_functions_of_a_folder_stores_nothing(place: Place) -> None:
+    store = FaultyStore(place.store())
+    with tempfile.TemporaryDirectory() as folder:
+        in_folder(folder, "own", concurrency=3)
+        hosts = Hosts(Path(folder), dict, logging.getLogger("treadle"))
+        catalogue = Catalogue(Directory(store, place.clock), hosts, place.clock)
+        assert [(one.name, one.active, one.concurrency) for one in await catalogue.list()] == [("own", True, 3)]
+        assert store.calls["put_document"] == 0
+        found = await catalogue.find("own")
+        assert found is not None and found.secret and store.calls["put_document"] == 1
