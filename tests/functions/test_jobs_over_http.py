@@ -129,7 +129,8 @@ async def test_a_function_deployed_after_the_enqueue_is_called(place: Place) -> 
         await service.until(job["id"], "pending", attempts=1)
         await service.function("late")
         await service.pass_time(5)
-        assert (await service.until(job["id"], "completed"))["attempts"] == 2
+        done = await service.until(job["id"], "completed")
+        assert done["attempts"] == 2 and done["error"] is None
 
 
 @in_memory

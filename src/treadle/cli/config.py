@@ -27,11 +27,14 @@ def _known(name: str) -> None:
 SETTING = Checked("key", _known)
 
 
-def with_settings(work: Callable[[Settings], Awaitable[T]]) -> T:
-    """Do the work on the settings; a SQLite file is made if there is none, so that they can be there before the first start."""
+def with_settings(work: Callable[[Settings], Awaitable[T]], *, must_exist: bool = False) -> T:
+    """Do the work on the settings.
+
+    A SQLite file is made if there is none, so that they can be there before the first start, unless it `must_exist` (L2).
+    """
     from treadle.functions.stored_settings import Settings
 
-    return with_store(lambda store: work(Settings(store, os.environ)), must_exist=False)
+    return with_store(lambda store: work(Settings(store, os.environ)), must_exist=must_exist)
 
 
 def with_keys(work: Callable[[Keys], Awaitable[T]]) -> T:

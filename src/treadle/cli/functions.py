@@ -60,11 +60,17 @@ def folder_option(command: F) -> F:
     )(command)
 
 
-def with_functions(folder: Path | None, work: Callable[[Directory, Catalogue], Awaitable[T]], *, aloud: bool = False) -> T:
+def with_functions(
+    folder: Path | None,
+    work: Callable[[Directory, Catalogue], Awaitable[T]],
+    *,
+    must_exist: bool = False,
+    aloud: bool = False,
+) -> T:
     """Do the work on the functions registered in the chosen store, and on those in the folder.
 
-    A SQLite file is made if there is none: functions may be registered before the first job. `aloud`: what is wrong with the
-    folder is told on standard error, line by line.
+    A SQLite file is made if there is none, since functions may be registered before the first job, unless it `must_exist` (L2).
+    `aloud`: what is wrong with the folder is told on standard error, line by line.
     """
     try:
         from treadle.functions.catalogue import Catalogue
@@ -80,7 +86,7 @@ def with_functions(folder: Path | None, work: Callable[[Directory, Catalogue], A
         directory, hosts = Directory(store, logger=logger), Hosts(folder, dict, logger)
         return await work(directory, Catalogue(directory, hosts, EngineClock()))
 
-    return with_store(opened, must_exist=False)
+    return with_store(opened, must_exist=must_exist)
 
 
 class _Aloud(logging.Handler):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Mapping
+from datetime import timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -107,7 +108,7 @@ class AsyncFunctions:
         self,
         name: str,
         payload: object = None,
-        delay_secs: float = 0,
+        delay_secs: float | timedelta = 0,
         max_attempts: int | None = None,
         *,
         idempotency_key: str | None = None,

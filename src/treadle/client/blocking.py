@@ -6,6 +6,7 @@ import os
 import ssl
 import time
 from collections.abc import Mapping
+from datetime import timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -110,7 +111,7 @@ class Functions:
         self,
         name: str,
         payload: object = None,
-        delay_secs: float = 0,
+        delay_secs: float | timedelta = 0,
         max_attempts: int | None = None,
         *,
         idempotency_key: str | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from treadle.client import answers, reading
@@ -36,10 +37,11 @@ class Operation(Generic[T]):
 
 
 def enqueue_job(
-    name: str, payload: object, delay_secs: float, max_attempts: int | None, idempotency_key: str | None
+    name: str, payload: object, delay_secs: float | timedelta, max_attempts: int | None, idempotency_key: str | None
 ) -> Operation[Job]:
     """Enqueue; under a key it may be repeated, since the key's job is answered then and none is made."""
-    fields = {"payload": payload, "delay_secs": delay_secs}
+    delay = delay_secs.total_seconds() if isinstance(delay_secs, timedelta) else delay_secs
+    fields: dict[str, object] = {"payload": payload, "delay_secs": delay}
     if max_attempts is not None:
         fields["max_attempts"] = max_attempts
     headers = dict(_JSON)

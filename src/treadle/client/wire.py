@@ -15,8 +15,8 @@ class Job:
     """A job of the functions service. Times are aware and in UTC.
 
     `attempts` counts the calls begun. `scheduled_at` is when the job is or was due, `started_at` when the latest call began,
-    `completed_at` when the function answered. `response_status` is the HTTP status of that answer, whatever it was (F5), and
-    `error` why the latest call failed, kept also where a later one succeeded.
+    `completed_at` when the function answered. `response_status` is the HTTP status of that answer, whatever it was (F5).
+    `error` says why the latest call failed; None before the first failure, and once a call has succeeded.
     """
 
     id: str

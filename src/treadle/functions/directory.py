@@ -29,6 +29,8 @@ _logger = logging.getLogger("treadle")
 class BadFunction(StoreError):
     """What the store has as a function is none: somebody else wrote it, or a treadle that knows more."""
 
+    code = "bad_function"
+
 
 @dataclass(frozen=True, slots=True)
 class _Found:

@@ -110,7 +110,7 @@ class FunctionJobs:
             status=_STATUS[job.state],
             attempts=job.attempts,
             max_attempts=job.max_attempts or self._default_attempts(),
-            error=job.last_error,
+            error=None if job.state is State.DONE else job.last_error,
             payload=Raw(job.payload_json.encode()),
             scheduled_at=job.run_at,
             started_at=job.started_at,

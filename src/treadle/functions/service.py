@@ -145,8 +145,8 @@ class FunctionsService:
         """The id under which this process claims jobs."""
         return self._setup.settings.worker_id
 
-    async def start(self) -> Started:
-        """Begin to answer and to work, once in the life of this object.
+    async def start(self, told: Callable[[Started], None] = lambda started: None) -> Started:
+        """Begin to work and to answer, once in the life of this object. Before the first answer, it is `told` what is there.
 
         Raises `InvalidArgument` for settings that contradict each other, and `StoreError`.
         """
@@ -158,7 +158,7 @@ class FunctionsService:
             await self._follower.run_once()
             url = None
             if self._server is not None:
-                url = await self._server.start()
+                url = await self._server.listen()
             self._made = await self._keys.make_absent()  # after what may well fail: they are shown only once
             if self._answers:
                 self._url = self._url or url or ""
@@ -168,11 +168,16 @@ class FunctionsService:
             await self._hosts.start()
             if self._works:
                 await self._engine.start()
+            self._tell_lost_functions()
+            self._ready = True
+            started = Started(url, self._made)
+            told(started)
+            if self._server is not None:
+                await self._server.serve()
         except BaseException:
             await self.stop(0)
             raise
-        self._ready = True
-        return Started(url, self._made)
+        return started
 
     async def stop(self, grace: float = GRACE) -> None:
         """Claim nothing more, let calls finish within `grace` seconds and give back the rest; then stop answering.
@@ -189,6 +194,12 @@ class FunctionsService:
         await self._site.close()
         await self.metrics.close()
         await self._ring.close()
+
+    def _tell_lost_functions(self) -> None:
+        if not self._url and self._hosts.names():
+            self._logger.warning(
+                "the functions of the folder are not told where the API is: set TREADLE_URL, so that they can enqueue"
+            )
 
     async def _look(self) -> None:
         """Read something small from the store."""

@@ -17,13 +17,13 @@ from tests.functions.live import Live, live
 
 from treadle.core.filter import JobFilter
 from treadle.functions.http import site
-from treadle.functions.http.body import BESIDES, BodyReader
+from treadle.functions.http.body import BodyReader, largest_body
 from treadle.functions.http.lifetime import Limits, State
 from treadle.stores.memory import MemoryStore
 from treadle.stores.sqlite import SQLiteStore
 
 MAX_PAYLOAD = 20_000
-MAX_BODY = MAX_PAYLOAD + BESIDES
+MAX_BODY = largest_body(MAX_PAYLOAD)
 JSON_TYPE = ("content-type", "application/json")
 ENQUEUE = "/v1/functions/send-report/jobs"
 CRON = "/v1/functions/cron"

@@ -364,6 +364,24 @@ def test_an_early_refusal_reaches_a_client_in_the_midst_of_its_upload(expect: bo
     run(main())
 
 
+def test_a_client_that_sends_without_end_is_left():
+    @endpoint
+    async def app(request: Request) -> Response:
+        return failure(413, "payload_too_large", "no")
+
+    async def main():
+        async with serving(app, linger=60, thrown_away=100_000) as server:
+            _reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(b"POST / HTTP/1.1\r\n" + HOST + b"content-length: 50000000\r\n\r\n")
+            with contextlib.suppress(ConnectionError):
+                while not server._state.empty.is_set():
+                    writer.write(b"x" * 100_000)
+                    await writer.drain()
+            writer.close()
+
+    run(main())
+
+
 def test_a_lingering_connection_ends_in_time():
     @endpoint
     async def app(request: Request) -> Response:

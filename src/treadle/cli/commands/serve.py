@@ -66,10 +66,11 @@ def command(
     log_format: Form | None,
     as_json: bool,
 ) -> int:
-    """Run functions in any language as jobs: an HTTP API, cron and dead letters.
+    """Run the functions service until told to stop.
 
-    The first start prints the keys that it makes, once. SIGTERM or Ctrl+C stops gracefully: nothing more is claimed, running
-    calls get the grace to finish, the rest is given back. A second one stops at once, with exit code 1.
+    Functions in any language are called as jobs; there are an HTTP API, cron and dead letters. The first start prints the keys
+    that it makes, once. SIGTERM or Ctrl+C stops gracefully: nothing more is claimed, running calls get the grace to finish, the
+    rest is given back. A second one stops at once, with exit code 1.
     """
     signals = StopSignals("it is loaded")
     signals.install()
@@ -121,12 +122,11 @@ async def _serve(service: FunctionsService, store: Store, signals: StopSignals, 
     reaping = asyncio.create_task(reap_orphans())
     try:
         try:
-            started = await _unless(stop, service.start)
+            started = await _unless(stop, lambda: service.start(told.beginning))
         finally:
             if not service.ready:
                 told.keys(service.made)  # which nobody would ever see otherwise
         if started is not None:
-            told.beginning(started)
             await stop.wait()
         hurried = await stopped(service.stop, grace, at_once)
         signals.say("stopped at once" if hurried else "stopped")

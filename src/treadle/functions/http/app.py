@@ -91,7 +91,7 @@ class _Endpoint:
         response: Response
         if operation is None:
             response = failure(
-                405, "method_not_allowed", f"{method[:20]} is not allowed here; {self._allow} are", {"allow": self._allow}
+                405, "method_not_allowed", f"{method[:20]} is not allowed here, only {self._allow}", {"allow": self._allow}
             )
         else:
             response = await self._run(operation, Request(scope, receive, send))

@@ -21,7 +21,8 @@ from treadle.functions.http.strict_json import NotJson, strict_json
 
 SECONDS = 30.0  # that a body may take to arrive
 TYPES = ("application/json", "application/x-www-form-urlencoded")  # the second is what curl and urllib say unasked
-BESIDES = 65_536  # bytes that a body may have beside its payload: the other fields, white space, escapes
+ESCAPED = 3  # how many times as long a payload may be in ASCII, with its other characters escaped, as Python writes it unasked
+BESIDES = 65_536  # bytes that a body may have beside its payload: the other fields, white space
 
 _written = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 Body = TypeVar("Body", bound=msgspec.Struct)
@@ -37,11 +38,16 @@ class BodyReader:
     async def read(self, request: Request, type: type[Body]) -> Body:
         """The body as this type; see `read_json`."""
         limit = self._limit()
-        return await read_json(request, type, limit=limit + BESIDES, payload_limit=limit, seconds=self._seconds)
+        return await read_json(request, type, limit=largest_body(limit), payload_limit=limit, seconds=self._seconds)
 
     def payload(self, raw: Raw | UnsetType) -> str:
         """The JSON text of a payload that `read` gave; `null` where there was none (F9)."""
         return "null" if raw is UNSET else bytes(raw).decode()
+
+
+def largest_body(payload_limit: int) -> int:
+    """How many bytes a body may have whose payload may have so many."""
+    return ESCAPED * payload_limit + BESIDES
 
 
 async def read_json(

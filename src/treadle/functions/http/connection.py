@@ -35,6 +35,7 @@ class Connection(Lifetime):
         self._muted = False  # the parser is told what it knows already
         self._stopping = False
         self._half_closed = False
+        self._thrown_away = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """A client is there."""
@@ -84,6 +85,9 @@ class Connection(Lifetime):
     def data_received(self, data: bytes) -> None:
         """Bytes from the client."""
         if self._deaf:
+            self._thrown_away += len(data)
+            if self._thrown_away > self._limits.thrown_away:
+                self.abort()
             return
         self._taken += len(data)
         if self._in_head and len(self._opening) < _KEPT:

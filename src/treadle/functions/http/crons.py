@@ -40,6 +40,7 @@ class CronBody(msgspec.Struct, forbid_unknown_fields=True):
             "Minute, hour, day of month, month and day of week, or six fields with the second first, in UTC. Five are stored "
             "with `0` in front. Aliases such as `@daily` are refused.",
             format="cron",
+            minLength=9,
             maxLength=MAX_LENGTH,
             examples=["0 6 1 * *"],
         ),

@@ -17,7 +17,8 @@ class Limits:
 
     `head_seconds` is for the head of a request to arrive, `idle` for the next request to begin (more than the minute that
     reverse proxies keep connections, so that they end them and not we), `writing` for a client to take anything of an answer,
-    and `linger` for it to read one that came before its request was whole.
+    and `linger` for it to read one that came before its request was whole; it may send so much meanwhile, in bytes, that is
+    `thrown_away`.
     """
 
     head: int = 32_768
@@ -25,6 +26,7 @@ class Limits:
     idle: float = 75
     writing: float = 60
     linger: float = 5
+    thrown_away: int = 67_108_864
 
 
 class State(ServerState):

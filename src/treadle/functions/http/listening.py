@@ -60,7 +60,7 @@ async def _addresses(host: str, port: int) -> list[tuple[int, tuple[Any, ...]]]:
 def _add(sockets: list[socket.socket], family: int, address: tuple[object, ...], *, alone: bool) -> None:
     made = None
     try:
-        made = socket.socket(family, socket.SOCK_STREAM)
+        made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio leaves Nagle's delay on
         if sys.platform != "win32":  # where it would let two programs share the port
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:

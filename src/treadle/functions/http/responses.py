@@ -79,7 +79,7 @@ FAILURES: Mapping[int, Failure] = {
     405: Failure(
         "MethodNotAllowed",
         "method_not_allowed",
-        "PUT is not allowed here; GET, HEAD are",
+        "PUT is not allowed here, only GET, HEAD",
         "The path does not have this method.",
         {"Allow": "The methods that are allowed."},
     ),

@@ -49,12 +49,27 @@ class Server:
 
     async def start(self) -> str:
         """Listen and answer from now on; answers the URL, from this machine. Raises `InvalidArgument` and `CannotListen`."""
+        url = await self.listen()
+        await self.serve()
+        return url
+
+    async def serve(self) -> None:
+        """Answer from now on, those first who have come since `listen`."""
+        for server in self._servers:
+            await server.start_serving()
+
+    async def listen(self) -> str:
+        """Take the address, and let clients wait; answers the URL. Raises as `start` does."""
         sockets = await listening(self._host, self._port)
         self._port = sockets[0].getsockname()[1]
         self._config.load()
         try:
             for sock in sockets:
-                self._servers.append(await asyncio.get_running_loop().create_server(self._accept, sock=sock, backlog=BACKLOG))
+                self._servers.append(
+                    await asyncio.get_running_loop().create_server(
+                        self._accept, sock=sock, backlog=BACKLOG, start_serving=False
+                    )
+                )
         except BaseException:
             for sock in sockets:
                 sock.close()

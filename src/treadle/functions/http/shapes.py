@@ -54,7 +54,7 @@ _SHAPES: Mapping[type, Shape] = {
                 examples=[3],
             ),
             "error": _field(
-                "Why the last call that failed did so; it stays where a later one succeeds. `null` where none has failed.",
+                "Why the latest call failed; `null` before the first failure, and once the job is completed.",
                 examples=[None],
             ),
             "payload": _field("What the function gets as the body of the call, with its keys in the order given.", **_PAYLOADS),

@@ -74,7 +74,7 @@ class Site:
             return None
         identity = await self._ring.identify(_once(request, "apikey"), _once(request, "authorization"))
         if needs == "service_role" and identity.role != "service_role":
-            raise ApiFailure(403, "forbidden", f"this needs the service_role key; the caller is {identity.role}")
+            raise ApiFailure(403, "forbidden", f"this needs the service_role key; the caller is {_shown(identity)}")
         return identity
 
     async def _scrape(self, request: Request) -> Response:
@@ -85,6 +85,10 @@ class Site:
                 raise ApiFailure(403, "forbidden", "the metrics need the service_role key or the admin key")
         content_type, page = await self._metrics.render()
         return Response(page, headers={"content-type": content_type})
+
+
+def _shown(identity: Identity) -> str:
+    return "a user" if identity.user_id is not None else identity.role
 
 
 def _once(request: Request, name: str) -> str | None:

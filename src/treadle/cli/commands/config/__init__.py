@@ -20,7 +20,7 @@ COMMANDS = {
 @store_option
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Look after the settings and keys of the functions service.
+    """Look after the service's settings and keys.
 
     Running services go by what is changed here within about a second, unless their own environment sets it.
     """

@@ -23,15 +23,16 @@ COLUMNS = (Column("NAME"), Column("VALUE", right=True), Column("FROM"), Column("
 @json_option
 @store_option
 def command(key: str | None, as_json: bool) -> None:
-    """Print one setting, or all of them, and where each comes from.
+    """Print settings, and where they come from.
 
-    The environment, here that of this very command, holds over what is stored, and that over the default.
+    With a KEY its value alone. The environment, here that of this very command, holds over what is stored, and that over the
+    default.
     """
 
     async def read(settings: Settings) -> Sequence[SettingValue]:
         return await settings.all() if key is None else [await settings.get(key)]
 
-    found = with_settings(read)
+    found = with_settings(read, must_exist=True)
     out = Out()
     if as_json:
         documents = [setting_document(setting) for setting in found]

@@ -16,10 +16,10 @@ NAMES = ("service_role", "anon", "admin", "signing")
 @json_option
 @store_option
 def command(name: str, as_json: bool) -> None:
-    """Replace a key, and print the new one, this once.
+    """Replace a key, and print the new one.
 
-    The old one is refused by all services on the store within about a second. Rotating `signing`, the secret of users' tokens,
-    ends all of them.
+    It is shown this once. The old one is refused by all services on the store within about a second. Rotating `signing`, the
+    secret of users' tokens, ends all of them.
     """
     key = with_keys(lambda keys: keys.rotate(name))
     out = Out()

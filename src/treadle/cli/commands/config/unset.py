@@ -14,5 +14,8 @@ from treadle.cli.output import Out
 @json_option
 @store_option
 def command(key: str, as_json: bool) -> None:
-    """Forget the stored value of a setting, so that its default holds again."""
-    print_setting(Out(), with_settings(lambda settings: settings.unset(key)), as_json)
+    """Let a setting's default hold again.
+
+    What is stored is forgotten.
+    """
+    print_setting(Out(), with_settings(lambda settings: settings.unset(key), must_exist=True), as_json)

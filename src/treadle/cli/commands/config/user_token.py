@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 @json_option
 @store_option
 def command(sub: str, role: str, expires_in: float, as_json: bool) -> None:
-    """Print a token for the user SUB, which functions see as x-treadle-user-id."""
+    """Print a token for a user.
+
+    Functions see SUB as x-treadle-user-id.
+    """
     try:
         from treadle.functions.tokens import user_token
     except ModuleNotFoundError as error:

@@ -24,7 +24,7 @@ from treadle.cli.parameters import PlainInteger
 @json_option
 @store_option
 def command(name: str, url: str, method: str, fail_on: str | None, concurrency: int | None, as_json: bool) -> None:
-    """Register a function by URL, or change what is registered.
+    """Register a function by URL, or change it.
 
     A job is a request to URL/jobs/ID. The secret printed is what its calls are signed with; give it to the function. Changing
     a function keeps its secret, and whether it is active.

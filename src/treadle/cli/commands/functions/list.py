@@ -30,11 +30,12 @@ COLUMNS = (
 @json_option
 @store_option
 def command(folder: Path, as_json: bool) -> None:
-    """List the functions, by name: those registered by URL, and those in the functions folder.
+    """List the functions, by name.
 
-    AT ONCE is how many jobs of a function one service process runs at the same time.
+    Those registered by URL, and those in the functions folder. AT ONCE is how many jobs of a function one service process runs
+    at the same time.
     """
-    functions = with_functions(folder, lambda directory, catalogue: catalogue.list(), aloud=True)
+    functions = with_functions(folder, lambda directory, catalogue: catalogue.list(), must_exist=True, aloud=True)
     out = Out()
     if as_json:
         out.json([function_document(function) for function in functions])

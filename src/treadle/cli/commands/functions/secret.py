@@ -33,7 +33,7 @@ def command(name: str, rotate: bool, folder: Path, as_json: bool) -> None:
         function = await (directory.rotate_secret(name) if rotate else directory.get(name))
         return function.secret
 
-    text = with_functions(folder, secret)
+    text = with_functions(folder, secret, must_exist=True)
     out = Out()
     if as_json:
         out.json({"name": name, "secret": text})
