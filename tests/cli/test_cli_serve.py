@@ -41,6 +41,18 @@ def test_l2_the_real_process_says_the_same(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_f1_a_folder_that_was_named_and_is_not_there_is_told(tmp_path: Path) -> None:
+    for arguments, told in (((), False), (("--functions", "fuctions"), True)):
+        with subprocess.Popen(
+            [TREADLE, "serve", "--port", "0", *arguments],
+            cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            process.terminate()
+            assert ("there is no folder fuctions" in process.communicate(timeout=DEADLINE)[1]) is told
+
+
 @pytest.fixture
 def one(tmp_path: Path) -> Iterator[Services]:
     with services("sqlite:data/tasks.db", tmp_path) as found:

@@ -24,6 +24,7 @@ from treadle.engine.abort import Aborted
 from treadle.engine.claimer import SPARE_THREADS
 from treadle.engine.outage import Outage
 from treadle.engine.schedules import Schedules
+from treadle.functions.directory import BadFunction
 from treadle.functions.http.listening import CannotListen
 from treadle.functions.tokens import WrongSignature
 from treadle.stores import POSTGRES, REDIS
@@ -277,7 +278,7 @@ def test_every_error_is_documented_with_its_code() -> None:
         code, also = documented[one.__name__]
         assert code == one.code
         assert set(also) <= {base.__name__ for base in one.__mro__[1:]}
-    assert {one.__name__ for one in (CannotLoad, CannotListen, WrongSignature)} <= set(documented)
+    assert {one.__name__ for one in (CannotLoad, BadFunction, CannotListen, WrongSignature)} <= set(documented)
 
 
 def test_every_log_message_is_documented_with_its_level() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 import click
+from click.core import ParameterSource
 
 from treadle import __version__
 from treadle.cli.durations import Duration
@@ -80,6 +81,9 @@ def command(
     configure_logging(log_level, form)
     if form == "json":
         signals.written = _as_json
+    named = click.get_current_context().get_parameter_source("folder") is not ParameterSource.DEFAULT
+    if named and not folder.is_dir():
+        _logger.warning("there is no folder %s; its functions are found once it is there", folder)
     out = Out()  # now, since a standard output that is closed must not swallow the keys of a first start
 
     async def served() -> int:
