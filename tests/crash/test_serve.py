@@ -203,7 +203,7 @@ def test_functions_of_the_folder_run_enqueue_crash_and_are_heard(on_sqlite):
     crashed = served.until(ids["crashes"], "completed")
     assert crashed["attempts"] == 2
     failed = served.wait_for(f"crashes {ids['crashes']} failed at attempt 1 of 3, again in 0.1 s: ")
-    assert failed["message"].endswith("Function 'crashes' closed the connection without an answer")
+    assert failed["message"].endswith("Function 'crashes' cannot be reached: it closed the connection without an answer")
     assert (failed["level"], failed["function"], failed["job_id"]) == ("warning", "crashes", ids["crashes"])
     assert failed["attempt"] == 1
 

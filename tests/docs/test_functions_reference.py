@@ -219,7 +219,7 @@ def test_the_errors_on_function_jobs_are_those_of_the_code() -> None:
     said = " ".join(re.sub(r'"\s*f?"', "", text) for text in CODE.values())
     for cells in rows(ERRORS["Errors on function jobs"]):
         for piece in re.split(r"…|'|: |\(|\)", names(cells[0])[0]):
-            words = piece.strip(" ;,")
+            words = piece.strip(" ;,").removeprefix("it ")
             cuts = [(words[:place], words[place:].lstrip()) for place, one in enumerate(words) if one == " "]
             made = words in said or any(left in said and right in said for left, right in cuts)  # of two parts, perhaps
             assert words in ("Function", "") or made, f"{cells[0]}: {words!r}"

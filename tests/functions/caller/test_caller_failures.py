@@ -69,13 +69,13 @@ MALFORMED = {
 def test_a_malformed_answer(case, stays):
     behaviour = answering(MALFORMED[case]) if stays else once(MALFORMED[case])
     text = failing(against(behaviour))
-    assert re.fullmatch(r"Function 'x' gave a malformed answer \(.+\)", text)
+    assert re.fullmatch(r"Function 'x' cannot be reached: it gave a malformed answer \(.+\)", text)
 
 
 def test_what_a_malformed_answer_is_told_as():
     text = failing(against(answering(b"RTSP/1.0 200 OK\r\n\r\n"), name="send-report"))
-    assert text == "Function 'send-report' gave a malformed answer (it does not begin with HTTP/)"
-    assert failing(against(answering(b"HTML"))) == "Function 'x' gave a malformed answer (it does not begin with HTTP/)"
+    assert text == "Function 'send-report' cannot be reached: it gave a malformed answer (it does not begin with HTTP/)"
+    assert failing(against(answering(b"HTML"))) == "Function 'x' cannot be reached: it gave a malformed answer (it does not begin with HTTP/)"
 
 
 HALVES = [
@@ -90,7 +90,7 @@ HALVES = [
 
 @pytest.mark.parametrize("half", HALVES)
 def test_half_a_head_and_a_close(half):
-    assert failing(against(once(half))) == "Function 'x' closed the connection in the middle of its answer's headers"
+    assert failing(against(once(half))) == "Function 'x' cannot be reached: it closed the connection in the middle of its answer's headers"
 
 
 def test_half_a_head_and_a_reset():
@@ -99,12 +99,12 @@ def test_half_a_head_and_a_reset():
         await line.send(b"HTTP/1.1 200 OK\r\nx: ")
         line.reset()
 
-    assert failing(against(behaviour)) == "Function 'x' reset the connection in the middle of its answer's headers"
+    assert failing(against(behaviour)) == "Function 'x' cannot be reached: it reset the connection in the middle of its answer's headers"
 
 
 def test_an_interim_answer_and_a_close():
     text = failing(against(once(b"HTTP/1.1 100 Continue\r\n\r\n")))
-    assert text == "Function 'x' closed the connection in the middle of its answer's headers"
+    assert text == "Function 'x' cannot be reached: it closed the connection in the middle of its answer's headers"
 
 
 @pytest.mark.parametrize("read", ["nothing", "the request"])
@@ -115,7 +115,7 @@ def test_a_close_without_an_answer(read):
         line.close()
 
     text = failing(against(behaviour))
-    assert re.fullmatch("Function 'x' (closed|reset) the connection without an answer", text)
+    assert re.fullmatch("Function 'x' cannot be reached: it (closed|reset) the connection without an answer", text)
 
 
 def test_a_close_for_writing_alone_while_a_large_request_is_sent():
@@ -136,7 +136,7 @@ def test_a_close_for_writing_alone_while_a_large_request_is_sent():
                 await peer.lines[0].ended.wait()
 
     text = failing(main())
-    assert text == "Function 'x' closed the connection without an answer"
+    assert text == "Function 'x' cannot be reached: it closed the connection without an answer"
 
 
 def test_a_reset_without_an_answer():
@@ -144,13 +144,13 @@ def test_a_reset_without_an_answer():
         await line.request()
         line.reset()
 
-    assert failing(against(behaviour)) == "Function 'x' reset the connection without an answer"
+    assert failing(against(behaviour)) == "Function 'x' cannot be reached: it reset the connection without an answer"
 
 
 @pytest.mark.parametrize("line", [b"x: " + b"a" * 300_000, b"x: a\r\n" * 50_000, b"x: a" + b"\r\n x" * 40_000])
 def test_a_head_without_end(line):
     text = failing(against(answering(b"HTTP/1.1 200 OK\r\n" + line + b"\r\ncontent-length: 0\r\n\r\n")))
-    assert text == "Function 'x' gave an answer whose headers are over the limit of 65536 bytes"
+    assert text == "Function 'x' cannot be reached: it gave an answer whose headers are over the limit of 65536 bytes"
 
 
 def test_a_head_of_the_limit_and_one_byte_more():
@@ -170,7 +170,7 @@ def test_a_head_of_the_limit_and_one_byte_more():
 
 def test_a_flood_of_interim_answers():
     text = failing(against(answering(b"HTTP/1.1 102 Processing\r\n\r\n" * 101 + OK)))
-    assert text == "Function 'x' gave over 100 interim answers (1xx) and no final one"
+    assert text == "Function 'x' cannot be reached: it gave over 100 interim answers (1xx) and no final one"
 
 
 def test_refused():

@@ -200,7 +200,7 @@ def test_it_is_replaced_only_once():
 
         async with callee(behaviour) as peer, calling() as caller:
             await call(caller, peer.url)
-            with pytest.raises(CallFailed, match="Function 'x' closed the connection without an answer"):
+            with pytest.raises(CallFailed, match="Function 'x' cannot be reached: it closed the connection without an answer"):
                 await call(caller, peer.url)
             assert len(peer.lines) == 2
 

@@ -31,7 +31,7 @@ class Unanswered:
         """The failure of a call that had so many seconds."""
         if self.timed_out:
             return timed_out(name, seconds, self.what)
-        return CallFailed(f"Function {name!r} {self.what}")
+        return CallFailed(f"Function {name!r} cannot be reached: it {self.what}")
 
 
 def timed_out(name: str, seconds: float, doing: str) -> CallFailed:
