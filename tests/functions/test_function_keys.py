@@ -251,3 +251,24 @@ def test_overrides_do_not_show_their_keys() -> None:
 
 def test_keys_never_repeat() -> None:
     assert len({new_key("anon") for _ in range(1000)}) == 1000
+
+
+@in_memory
+async def test_a_key_that_was_made_before_a_failure_can_still_be_shown(here: Place) -> None:
+    store = FaultyStore(here.store())
+    keys = Keys(store, NONE, here.clock)
+    put, calls = store.put_document, 0
+
+    async def first_only(*arguments: object, **options: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            raise StoreUnavailable("gone")
+        return await put(*arguments, **options)
+
+    store.put_document = first_only
+    with pytest.raises(StoreUnavailable):
+        await keys.make_absent()
+    assert list(keys.made) == ["service_role"]
+    store.put_document = put
+    assert set(await keys.make_absent()) == {"service_role", "anon", "admin"}

@@ -72,6 +72,7 @@ class Keys:
         self._overrides = overrides
         self._clock = clock or EngineClock()
         self._candidates = {name: new_key(name) for name in NAMES}
+        self.made: dict[KeyRole, str] = {}  # so far, also where `make_absent` failed halfway: nobody else can ever show them
 
     async def make_absent(self) -> dict[KeyRole, str]:
         """Make what is missing and not overridden; answers the keys that this very call made, to be shown once.
@@ -79,14 +80,13 @@ class Keys:
         Of many services that start together one makes each. May be called again after a `StoreUnavailable`: a key that was
         stored while its answer was lost is answered then. Raises `InvalidArgument` where two keys are equal.
         """
-        made: dict[KeyRole, str] = {}
         for role in ROLES:
             if role not in self._overrides and await self._make(role):
-                made[role] = self._candidates[role]
+                self.made[role] = self._candidates[role]
         if SIGNING not in self._overrides:
             await self._make(SIGNING)
         self._check(await every_document(self._store, NAMESPACE, self._clock))
-        return made
+        return self.made
 
     async def rotate(self, name: str) -> str:
         """Replace a key, or the signing secret; answers the new one. The old one is refused everywhere within about a second.

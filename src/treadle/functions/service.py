@@ -83,7 +83,6 @@ class FunctionsService:
         self._works = role in ("worker", "all")
         self._answers = role in ("api", "all")
         self._begun = self._ready = False
-        self._made: Mapping[KeyRole, str] = {}
         self._watch = SettingsWatch(Settings(store, environment, self._clock), self._clock, self._logger)
         overrides = Overrides.of(environment, self._logger)
         self._keys = Keys(store, overrides, self._clock)
@@ -138,7 +137,7 @@ class FunctionsService:
     @property
     def made(self) -> Mapping[KeyRole, str]:
         """The keys that the start made, also where it failed afterwards."""
-        return self._made
+        return self._keys.made
 
     @property
     def worker_id(self) -> str:
@@ -159,7 +158,7 @@ class FunctionsService:
             url = None
             if self._server is not None:
                 url = await self._server.listen()
-            self._made = await self._keys.make_absent()  # after what may well fail: they are shown only once
+            await self._keys.make_absent()  # after what may well fail: they are shown only once
             if self._answers:
                 self._url = self._url or url or ""
             if not self._session_key:
@@ -170,7 +169,7 @@ class FunctionsService:
                 await self._engine.start()
             self._tell_lost_functions()
             self._ready = True
-            started = Started(url, self._made)
+            started = Started(url, self.made)
             told(started)
             if self._server is not None:
                 await self._server.serve()

@@ -75,7 +75,10 @@ def test_a_malformed_answer(case, stays):
 def test_what_a_malformed_answer_is_told_as():
     text = failing(against(answering(b"RTSP/1.0 200 OK\r\n\r\n"), name="send-report"))
     assert text == "Function 'send-report' cannot be reached: it gave a malformed answer (it does not begin with HTTP/)"
-    assert failing(against(answering(b"HTML"))) == "Function 'x' cannot be reached: it gave a malformed answer (it does not begin with HTTP/)"
+    assert (
+        failing(against(answering(b"HTML")))
+        == "Function 'x' cannot be reached: it gave a malformed answer (it does not begin with HTTP/)"
+    )
 
 
 HALVES = [
@@ -90,7 +93,10 @@ HALVES = [
 
 @pytest.mark.parametrize("half", HALVES)
 def test_half_a_head_and_a_close(half):
-    assert failing(against(once(half))) == "Function 'x' cannot be reached: it closed the connection in the middle of its answer's headers"
+    assert (
+        failing(against(once(half)))
+        == "Function 'x' cannot be reached: it closed the connection in the middle of its answer's headers"
+    )
 
 
 def test_half_a_head_and_a_reset():
@@ -99,7 +105,10 @@ def test_half_a_head_and_a_reset():
         await line.send(b"HTTP/1.1 200 OK\r\nx: ")
         line.reset()
 
-    assert failing(against(behaviour)) == "Function 'x' cannot be reached: it reset the connection in the middle of its answer's headers"
+    assert (
+        failing(against(behaviour))
+        == "Function 'x' cannot be reached: it reset the connection in the middle of its answer's headers"
+    )
 
 
 def test_an_interim_answer_and_a_close():
