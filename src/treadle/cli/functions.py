@@ -89,6 +89,16 @@ def with_functions(
     return with_store(opened, must_exist=must_exist)
 
 
+def switch(name: str, folder: Path, *, active: bool) -> Function:
+    """Let jobs call a function, or stop them from it."""
+
+    async def switched(directory: Directory, catalogue: Catalogue) -> Function:
+        await catalogue.find(name)  # so that one in the functions folder has a document that can say so
+        return await (directory.activate(name) if active else directory.deactivate(name))
+
+    return with_functions(folder, switched)
+
+
 class _Aloud(logging.Handler):
     """Tells what is logged as commands tell things."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-import time
 from collections.abc import Sequence
 
 import click
@@ -14,6 +13,7 @@ from treadle import __version__
 from treadle.cli.durations import Duration
 from treadle.cli.failures import tell
 from treadle.cli.loading import AppPath, CannotLoad, load
+from treadle.cli.logs import LEVELS, TextFormatter
 from treadle.cli.opening import given_url, open_chosen
 from treadle.cli.options import store_option
 from treadle.cli.parameters import PlainInteger, QueueNames
@@ -27,7 +27,6 @@ from treadle.stores import shown
 from treadle.stores.memory import MemoryStore
 from treadle.tasks.app import Tasks
 
-LEVELS = ("debug", "info", "warning", "error")
 SHOWN = 5
 
 
@@ -49,7 +48,7 @@ SHOWN = 5
     metavar="TIME",
     help="How long a stop waits for running jobs, such as 30s.  [default: the app's]",
 )
-@click.option("--log-level", type=click.Choice(LEVELS, case_sensitive=False), help="What to log.  [default: info]")
+@click.option("--log-level", type=click.Choice(tuple(LEVELS), case_sensitive=False), help="What to log.  [default: info]")
 @store_option
 def command(
     app: tuple[str, str],
@@ -87,10 +86,8 @@ def _configure_logging(level: str | None) -> None:
             logging.getLogger().setLevel(chosen)
             logging.getLogger("treadle").setLevel(chosen)
         return
-    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)-7s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
-    formatter.converter = time.gmtime
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(formatter)
+    handler.setFormatter(TextFormatter())
     logging.basicConfig(level=chosen, handlers=[handler])
 
 

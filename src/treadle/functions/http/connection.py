@@ -224,7 +224,7 @@ class Connection(Lifetime):
 
     def _refused(self, refusal: Refusal) -> tuple[Exchange, Any]:
         scope = {"method": "GET", "http_version": "1.1", **(self.scope or {})}
-        headers = {"allow": METHODS} if refusal.status == 405 else None
+        headers = {"allow": ", ".join(METHODS)} if refusal.status == 405 else None
         exchange = Exchange(scope, self.transport, self.flow, self._answered, unread=None, keep_alive=False)
         return exchange, failure(refusal.status, refusal.code, refusal.message, headers)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 _OPENING = re.compile(rb"[\r\n]*(?P<method>[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,64})(?: |\Z)")
 _TARGET = re.compile(rb"(?:https?://[^/?#]+)?(?P<path>/[^?#]*)?(?:\?(?P<query>[^#]*))?\Z", re.IGNORECASE)

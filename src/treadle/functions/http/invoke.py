@@ -13,13 +13,14 @@ from treadle.core.signals import CallFailed
 from treadle.functions.catalogue import Catalogue
 from treadle.functions.http.app import IDENTITY
 from treadle.functions.http.failures import ApiFailure
+from treadle.functions.http.head import METHODS
+from treadle.functions.http.job_paths import refuse_job_paths
 from treadle.functions.http.jobs import FUNCTION_NAME
 from treadle.functions.http.operation import Operation, Parameter
 from treadle.functions.http.proxy import Proxy
 from treadle.functions.identity import Identity
 from treadle.functions.metrics import Metrics
 
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD")
 PATH = Parameter("path", "path", {"type": "string"}, "The path at the function, and its query.", required=True)
 REFUSALS = {
     403: "The path is below /jobs/, which is for job calls alone.",
@@ -60,7 +61,7 @@ class InvokeRoutes:
                 ("/v1/functions/{name}/invoke", ()),
                 ("/v1/functions/{name}/invoke/{path:path}", (PATH,)),
             )
-            for method in METHODS
+            for method in sorted(METHODS, key="HEAD".__eq__)  # the others first, on the page as well
         ]
 
     async def invoke(self, request: Request) -> Response:
@@ -68,7 +69,7 @@ class InvokeRoutes:
         identity: Identity = request.scope[IDENTITY]
         name = request.path_params["name"]
         path = raw_path_below(request)
-        self._proxy.refuse_job_paths(path)
+        refuse_job_paths(path)
         deadline = asyncio.get_running_loop().time() + self._timeout()
         function = await self._catalogue.find(name)
         if function is None:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from treadle.functions.http.failures import ApiFailure
+from treadle.functions.http.head import METHODS
 
 Headers = Iterable[tuple[bytes, bytes]]
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 _HOP_BY_HOP = frozenset(
     {

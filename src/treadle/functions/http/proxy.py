@@ -41,10 +41,6 @@ class Proxy:
         if session is not None:
             await session.close()
 
-    def refuse_job_paths(self, path: str) -> None:
-        """Raise `ApiFailure` for a path that only a job call may have; `forward` does so too."""
-        refuse_job_paths(path)
-
     async def forward(
         self, request: Request, name: str, base_url: str, path: str, role: str, user_id: str | None, seconds: float
     ) -> Response:

@@ -9,12 +9,12 @@ from treadle.core.job import Job
 from treadle.core.outcome import Outcome
 from treadle.core.store import Inspector
 from treadle.engine.clock import EngineClock
+from treadle.functions.http.head import METHODS
 from treadle.functions.metrics.capped import OTHER
 from treadle.functions.metrics.counts import Counts
 from treadle.functions.metrics.holdings import Standing
 from treadle.functions.metrics.page import CONTENT_TYPE, Page
 
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 NO_ANSWER = "none"
 
 

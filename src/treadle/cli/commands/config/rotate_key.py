@@ -7,8 +7,7 @@ import click
 from treadle.cli.config import with_keys
 from treadle.cli.options import json_option, store_option
 from treadle.cli.output import Out
-
-NAMES = ("service_role", "anon", "admin", "signing")
+from treadle.functions.keys import NAMES
 
 
 @click.command("rotate-key")

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from treadle.cli.functions import FUNCTION_NAME, folder_option, function_document, with_functions
+from treadle.cli.functions import FUNCTION_NAME, folder_option, function_document, switch
 from treadle.cli.options import json_option, store_option
 from treadle.cli.output import Out
-
-if TYPE_CHECKING:
-    from treadle.functions.catalogue import Catalogue
-    from treadle.functions.directory import Directory
-    from treadle.functions.function import Function
 
 
 @click.command("activate")
@@ -27,12 +21,7 @@ def command(name: str, folder: Path, as_json: bool) -> None:
 
     Dead jobs stay dead until they are retried.
     """
-
-    async def changed(directory: Directory, catalogue: Catalogue) -> Function:
-        await catalogue.find(name)  # so that one in the functions folder has a document that can say so
-        return await directory.activate(name)
-
-    function = with_functions(folder, changed)
+    function = switch(name, folder, active=True)
     out = Out()
     if as_json:
         out.json(function_document(function))

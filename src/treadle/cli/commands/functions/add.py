@@ -8,6 +8,7 @@ from treadle.cli.functions import FAIL_ON, FUNCTION_NAME, FUNCTION_URL, function
 from treadle.cli.options import json_option, store_option
 from treadle.cli.output import Out
 from treadle.cli.parameters import PlainInteger
+from treadle.functions.function import MAX_CONCURRENCY
 
 
 @click.command("add")
@@ -20,7 +21,9 @@ from treadle.cli.parameters import PlainInteger
     help="POST for servers that refuse unknown methods.  [default: JOB]",
 )
 @click.option("--fail-on", type=FAIL_ON, metavar="EXPR", help="Answers that count as failures, such as '>=500'.")
-@click.option("--concurrency", type=PlainInteger(1, 10_000), metavar="N", help="Jobs of it at once in one service process.")
+@click.option(
+    "--concurrency", type=PlainInteger(1, MAX_CONCURRENCY), metavar="N", help="Jobs of it at once in one service process."
+)
 @json_option
 @store_option
 def command(name: str, url: str, method: str, fail_on: str | None, concurrency: int | None, as_json: bool) -> None:
