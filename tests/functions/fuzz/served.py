@@ -8,9 +8,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import httpx2
 
 PATIENCE = 60
 FUNCTION = "echo"
@@ -30,6 +33,17 @@ class Served:
     url: str
     keys: Mapping[str, str]
     log: Path
+
+    def dead_letter(self) -> str:
+        """The id of a job that is dead: nobody knows its function."""
+        ends = time.monotonic() + PATIENCE
+        with httpx2.Client(base_url=self.url, headers={"apikey": self.keys["service_role"]}, trust_env=False) as http:
+            job = http.post("/v1/functions/ghost/jobs", json={"max_attempts": 1}).json()["data"]
+            while job["status"] != "dead":
+                assert time.monotonic() < ends, job
+                time.sleep(0.05)
+                job = http.get(f"/v1/functions/jobs/{job['id']}").json()["data"]
+            return str(job["id"])
 
 
 @contextlib.contextmanager

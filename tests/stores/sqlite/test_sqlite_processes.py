@@ -215,24 +215,24 @@ def test_a_stopped_process_that_holds_the_lock_is_named(tmp_path):
     one = member("write", path)
     for _ in range(100):
         one.stdout.readline()
-    locked = False
-    while not locked:  # stop it at moments until one is inside a write
-        one.send_signal(signal.SIGSTOP)
-        locked = not free(f"{path}-lock")
-        if not locked:
+    try:
+        while not stopped_inside(one, path):  # stop it at moments until one is inside a write
             one.send_signal(signal.SIGCONT)
             one.stdout.readline()
 
-    async def main():
-        store = SQLiteStore(path, busy_timeout=0.3)
-        with pytest.raises(StoreUnavailable, match=r"-lock was held by another process for 0\.3 s"):
-            await store.enqueue([NewJob("x", "a")])
+        async def main():
+            store = SQLiteStore(path, busy_timeout=0.3)
+            with pytest.raises(StoreUnavailable, match=r"-lock was held by another process for 0\.3 s"):
+                await store.enqueue([NewJob("x", "a")])
+            one.kill()
+            one.communicate(timeout=10)
+            assert (await store.enqueue([NewJob("x", "a")]))[0].created
+            await store.close()
+
+        asyncio.run(main())
+    finally:
         one.kill()
         one.communicate(timeout=10)
-        assert (await store.enqueue([NewJob("x", "a")]))[0].created
-        await store.close()
-
-    asyncio.run(main())
 
 
 def test_an_arrival_from_another_process_wakes_the_listener(tmp_path):
@@ -298,6 +298,14 @@ def inode(descriptor):
         return os.fstat(descriptor).st_ino
     except OSError:
         return None
+
+
+def stopped_inside(process, path):
+    """Whether the process, once it has really stopped, holds the lock of the file: the signal alone takes it a moment."""
+    process.send_signal(signal.SIGSTOP)
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), status
+    return not free(f"{path}-lock")
 
 
 def free(path):
