@@ -43,7 +43,7 @@ def test_the_profile_follows_the_settings() -> None:
     made = profile(ServiceSettings(retry_delay=0.5, max_attempts=7, lease=90, timeout=60, retention_days=0.5))
     assert (made.retry, made.max_attempts, made.lease, made.timeout, made.max_run) == (Fixed(0.5), 7, 90, 60, 90)
     assert (made.retention.done, made.retention.dead, made.retention.keyed) == (43_200, None, 43_200)
-    assert (made.name, made.redrive, made.renews) == (FUNCTIONS.name, FUNCTIONS.redrive, False)
+    assert (made.name, made.renews) == (FUNCTIONS.name, False)
 
 
 GOOD = [

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 
 import pytest
 
@@ -151,6 +152,23 @@ def test_an_outage_writes_few_lines_and_pauses_longer_and_longer(caplog):
     assert all(1.5 <= pause <= 2.5 for pause in pauses[6:])
 
 
+def test_a_fault_of_ours_that_lasts_is_told_once_with_its_traceback_and_again_when_it_becomes_another(caplog):
+    outage = Outage("scheduler", logging.getLogger("treadle"))
+    pauses = [outage.failed(ValueError("a fault")) for _ in range(50)]
+    outage.failed(StoreUnavailable("no server"))
+    outage.failed(KeyError("another"))
+    outage.over()
+    outage.over()
+    assert [(record.levelname, record.getMessage().split(" after ")[0]) for record in caplog.records] == [
+        ("ERROR", "scheduler failed, trying again"),
+        ("WARNING", "scheduler: the store failed, trying again: no server"),
+        ("ERROR", "scheduler failed, trying again"),
+        ("WARNING", "scheduler: it works again"),
+    ]
+    assert caplog.records[0].exc_info is not None and "a fault" in str(caplog.records[0].exc_info[1])
+    assert all(1.5 <= pause <= 2.5 for pause in pauses[6:])
+
+
 class Counting(Service):
     def __init__(self, clock=None):
         super().__init__(3600, EngineClock(clock), logging.getLogger("treadle"))
@@ -197,6 +215,22 @@ def test_a_service_survives_what_its_rounds_raise(error, caplog):
 
     asyncio.run(main())
     assert caplog.records
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("away"), ValueError("a fault of ours")])
+def test_a_service_that_has_much_to_do_does_not_spin_while_it_fails(error, caplog):
+    async def main():
+        service = Counting()
+        service.interval, service.fail = 0, error
+        started = time.monotonic()
+        service.start()
+        while service.rounds < 4:
+            await asyncio.sleep(0)
+        assert time.monotonic() - started > 0.4  # 0.1, 0.2 and 0.4 s, each a quarter off at most
+        await service.stop()
+
+    asyncio.run(main())
+    assert len(caplog.records) == 1
 
 
 def test_at_the_bound_of_threads_only_async_handlers_are_claimed_and_it_is_told_once_each_time(caplog):

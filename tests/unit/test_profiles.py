@@ -1,6 +1,5 @@
 """Every number of the library that is a policy, pinned (E4, E16, E18, E29)."""
 
-from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.policies.retention import Retention
 from treadle.core.policies.retry import Exponential
 from treadle.core.profile import Profile
@@ -16,7 +15,6 @@ def test_the_library_profile():
         timeout=None,
         warn_after=30,
         max_run=86_400,
-        redrive=RedrivePolicy.RESET,
         retention=Retention(None, None, None),
     )
     assert (profile.CONCURRENCY, profile.POLL_INTERVAL, profile.PRUNE_AFTER) == (1, 1.0, 604_800)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.policies.retention import Retention
 from treadle.core.policies.retry import RetryPolicy
 
@@ -23,6 +22,5 @@ class Profile:
     timeout: float | None
     warn_after: float | None
     max_run: float
-    redrive: RedrivePolicy
     retention: Retention
     renews: bool = True

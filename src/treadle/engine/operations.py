@@ -9,7 +9,7 @@ from datetime import datetime
 from treadle.core.errors import Conflict, NotFound
 from treadle.core.filter import JobFilter
 from treadle.core.job import Job, State
-from treadle.core.policies.limits import FUNCTIONS_QUEUE, owned_by_a_face
+from treadle.core.policies.limits import owned_by_a_face
 from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.store import Redriven, Stats, Store
 from treadle.engine.clock import EngineClock
@@ -77,7 +77,7 @@ class Operations:
         job = await self._stored(id)
         if job.state is not State.DEAD:
             raise Conflict(f"job {id} is {job.state}; only dead jobs can be retried")
-        done = await self._store.redrive(JobFilter(ids=(id,)), redrive_policy(job.queue), now=self._now())
+        done = await self._store.redrive(JobFilter(ids=(id,)), RedrivePolicy.of_queue(job.queue), now=self._now())
         if not done.revived and not done.dropped:
             job = await self._stored(id)
             raise Conflict(f"job {id} is {job.state}; only dead jobs can be retried")
@@ -111,7 +111,10 @@ class Operations:
         else:
             parts = [(replace(dead, of_faces=False), RedrivePolicy.RESET)]
             queues = frozenset() if which.of_faces is False else await self._queues_of_faces()
-        return [*parts, *((replace(dead, queues=frozenset({queue})), redrive_policy(queue)) for queue in sorted(queues))]
+        return [
+            *parts,
+            *((replace(dead, queues=frozenset({queue})), RedrivePolicy.of_queue(queue)) for queue in sorted(queues)),
+        ]
 
     async def _queues_of_faces(self) -> frozenset[str]:
         """The queues of the functions service and of plugins that have dead letters now."""
@@ -148,8 +151,3 @@ class Operations:
         if job is None:
             raise NotFound(f"there is no job {id!r}")
         return job
-
-
-def redrive_policy(queue: str) -> RedrivePolicy:
-    """The rule of a queue: the library and plugins count again from 0, functions keep the count (E17)."""
-    return RedrivePolicy.KEEP if queue == FUNCTIONS_QUEUE else RedrivePolicy.RESET

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 
-from treadle.core.errors import StoreError
 from treadle.engine.alarm import Alarm
 from treadle.engine.clock import EngineClock
 from treadle.engine.outage import Outage
@@ -63,10 +62,8 @@ class Service(ABC):
                 try:
                     await self.run_once()
                     outage.over()
-                except StoreError as error:
+                except Exception as error:
                     pause = outage.failed(error)
-                except Exception:
-                    self._logger.exception("%s failed and goes on at the next round", type(self).__name__.lower())
                 if pause is None:
                     pause = self.interval  # after the round, which may have set it
                 if not self._stopping:

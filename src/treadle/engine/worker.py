@@ -7,7 +7,6 @@ import sys
 from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any
 
-from treadle.core.errors import StoreError
 from treadle.core.job import Job
 from treadle.core.outcome import Done, Outcome, Released
 from treadle.core.store import Claim, Ending
@@ -134,11 +133,8 @@ class Worker:
                 try:
                     pause = await self._round(stops)
                     self._outage.over()
-                except StoreError as error:
+                except Exception as error:
                     pause = self._outage.failed(error)
-                except Exception:
-                    self._logger.exception("the worker failed at a round and goes on")
-                    pause = self._poll_interval
                 if pause == 0:
                     await asyncio.sleep(0)  # let handlers, and the host application, have their turn
                 elif self._may_claim(stops):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.policies.retention import Retention
 from treadle.core.policies.retry import Fixed
 from treadle.core.profile import Profile
@@ -21,7 +20,6 @@ FUNCTIONS = Profile(
     timeout=TIMEOUT,
     warn_after=None,
     max_run=LEASE,
-    redrive=RedrivePolicy.KEEP,
     retention=Retention(done=RETENTION_DAYS * DAY, dead=None, keyed=RETENTION_DAYS * DAY),
     renews=False,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.policies.retention import Retention
 from treadle.core.policies.retry import Exponential
 from treadle.core.profile import Profile
@@ -15,7 +14,6 @@ LIBRARY = Profile(
     timeout=None,
     warn_after=30.0,
     max_run=24 * 3600.0,
-    redrive=RedrivePolicy.RESET,
     retention=Retention(),
 )
 CONCURRENCY = 1

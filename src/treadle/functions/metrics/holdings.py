@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from treadle.core.errors import StoreError, StoreUnavailable
+from treadle.core.errors import StoreUnavailable
 from treadle.core.job import State
 from treadle.core.store import Inspector, Tally
 from treadle.engine.clock import EngineClock
@@ -36,7 +36,6 @@ class Standing:
     def __init__(self, store: Inspector, clock: EngineClock, logger: logging.Logger) -> None:
         self._store = store
         self._clock = clock
-        self._logger = logger
         self._outage = Outage("metrics", logger)
         self._queues: Kept[str] = Kept(MOST_QUEUES)
         self._names: Kept[tuple[str, str]] = Kept(MOST_NAMES)
@@ -69,10 +68,8 @@ class Standing:
             self._outage.over()
         except TimeoutError:
             self._outage.failed(StoreUnavailable(f"counting its jobs took longer than {LONGEST:g} s"))
-        except StoreError as error:
+        except Exception as error:
             self._outage.failed(error)
-        except Exception:
-            self._logger.exception("metrics: the jobs could not be counted")
         finally:
             self._holdings = holdings
             now = self._clock.seconds()
