@@ -43,8 +43,11 @@ class Outage:
         """Take note of a success."""
         if self._failures:
             self._failures = 0
-            what = "the store is back" if self._kind is not None and issubclass(self._kind, StoreError) else "it works again"
-            self._logger.warning("%s: %s after %.1f s", self._what, what, time.monotonic() - self._since)
+            seconds = time.monotonic() - self._since
+            if self._kind is not None and issubclass(self._kind, StoreError):
+                self._logger.warning("%s: the store is back after %.1f s", self._what, seconds)
+            else:
+                self._logger.warning("%s: it works again after %.1f s", self._what, seconds)
 
     def _tell(self, error: Exception) -> None:
         if isinstance(error, StoreError):

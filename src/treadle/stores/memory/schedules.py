@@ -10,6 +10,7 @@ from treadle.core.job import Enqueued
 from treadle.core.schedule import Schedule
 from treadle.core.store import REWOUND, DueSchedules, Firing
 from treadle.stores.memory.ledger import Ledger
+from treadle.stores.memory.moments import in_utc
 
 
 class ScheduleShelf:
@@ -24,7 +25,9 @@ class ScheduleShelf:
         revision = 0 if current is None else current.revision
         if expect is not None and expect != revision:
             return None
-        stored = self._kept[schedule.name] = replace(schedule, revision=revision + 1)
+        stored = self._kept[schedule.name] = replace(
+            schedule, next_at=_in_utc(schedule.next_at), last_at=_in_utc(schedule.last_at), revision=revision + 1
+        )
         return stored
 
     def get(self, name: str) -> Schedule | None:
@@ -68,8 +71,10 @@ class ScheduleShelf:
         if current is None or current.paused or (current.revision, current.next_at) != (read.revision, read.next_at):
             return None
         [answer] = ledger.insert([firing.job], now)
-        last_at = now if answer.created else current.last_at
-        self._kept[read.name] = replace(current, next_at=firing.next_at, last_at=last_at, revision=current.revision + 1)
+        last_at = in_utc(now) if answer.created else current.last_at
+        self._kept[read.name] = replace(
+            current, next_at=_in_utc(firing.next_at), last_at=last_at, revision=current.revision + 1
+        )
         return answer
 
     def restore(self, schedule: Schedule) -> None:
@@ -79,3 +84,7 @@ class ScheduleShelf:
     def __len__(self) -> int:
         """How many there are."""
         return len(self._kept)
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    return None if moment is None else in_utc(moment)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 from treadle.core.clock import from_micros
 from treadle.core.job import Enqueued
@@ -14,6 +15,8 @@ from treadle.stores.postgres.moving import stored
 from treadle.stores.postgres.part import Part
 from treadle.stores.postgres.session import Session
 from treadle.stores.postgres.templates import job_of, text_of
+
+_Read: TypeAlias = tuple[str, int, datetime | None]  # name, revision and next run of a schedule
 
 
 class Schedules(Part):
@@ -64,40 +67,48 @@ class Schedules(Part):
 
     async def fire(self, firings: Sequence[Firing], *, now: datetime | None = None) -> list[Enqueued | None]:
         """Advance each schedule and enqueue its job, in one transaction; see `ScheduleStore.fire` (T11, T12)."""
-        by_name: dict[str, Firing] = {}
+        by_read: dict[_Read, Firing] = {}
         for firing in firings:
-            by_name.setdefault(firing.schedule.name, firing)
-        if not by_name:
+            by_read.setdefault(_read(firing), firing)
+        if not by_read:
             return []
-        read = [firing.schedule for firing in by_name.values()]
 
-        async def work(session: Session, _: bool) -> dict[str, Enqueued]:
+        async def work(session: Session, _: bool) -> dict[_Read, Enqueued]:
             async with session.transaction():
                 locked = await session.fetch(
                     "lock_schedules",
                     now,
-                    [schedule.name for schedule in read],
-                    [schedule.revision for schedule in read],
-                    [schedule.next_at for schedule in read],
+                    [name for name, _, _ in by_read],
+                    [revision for _, revision, _ in by_read],
+                    [next_at for _, _, next_at in by_read],
                     patient=True,
                 )
-                names = [name for name, _ in locked]
-                if not names:
+                if not locked:
                     return {}
-                at = from_micros(locked[0][1])
-                answers = await stored(session, [by_name[name].job for name in names], at)
+                at = from_micros(locked[0][3])
+                fitting = [(name, revision, _moment(next_at)) for name, revision, next_at, _ in locked]
+                due = [by_read[read] for read in fitting]
+                answers = await stored(session, [firing.job for firing in due], at)
                 await session.fetch(
                     "advance_schedules",
-                    names,
-                    [by_name[name].next_at for name in names],
+                    [firing.schedule.name for firing in due],
+                    [firing.next_at for firing in due],
                     [at if answer.created else None for answer in answers],
                 )
-            return dict(zip(names, answers, strict=True))
+            return dict(zip(fitting, answers, strict=True))
 
         fired = await self._runner.run(work, again=True)
         if any(answer.created for answer in fired.values()):
             self._arrived()
-        return [fired.get(firing.schedule.name) if by_name[firing.schedule.name] is firing else None for firing in firings]
+        return [fired.pop(_read(firing), None) for firing in firings]  # the first of those read alike has fired
+
+
+def _read(firing: Firing) -> _Read:
+    return firing.schedule.name, firing.schedule.revision, firing.schedule.next_at
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
 
 
 def _schedule(row: rows.Row) -> Schedule:
@@ -108,8 +119,8 @@ def _schedule(row: rows.Row) -> Schedule:
         tz=tz,
         seconds=seconds,
         job=job_of(template),
-        next_at=None if next_at is None else from_micros(next_at),
-        last_at=None if last_at is None else from_micros(last_at),
+        next_at=_moment(next_at),
+        last_at=_moment(last_at),
         paused=paused,
         revision=revision,
     )

@@ -23,7 +23,12 @@ def put(session: Session, schedule: Schedule, expect: int | None) -> Schedule | 
     revision = 0 if current is None else current.revision
     if expect is not None and expect != revision:
         return None
-    stored = replace(schedule, revision=revision + 1)
+    stored = replace(
+        schedule,
+        next_at=_moment(_micros(schedule.next_at)),  # in UTC, as it will be read
+        last_at=_moment(_micros(schedule.last_at)),
+        revision=revision + 1,
+    )
     write(session, "schedule_put", stored)
     return stored
 

@@ -12,6 +12,7 @@ from treadle.testing.contract.enqueue import enqueue
 from treadle.testing.contract.fence import fence
 from treadle.testing.contract.find import find
 from treadle.testing.contract.finish import finish
+from treadle.testing.contract.firings import firings
 from treadle.testing.contract.intervals import intervals
 from treadle.testing.contract.keys import keys
 from treadle.testing.contract.leases import leases
@@ -51,6 +52,7 @@ GROUPS: tuple[Group[Trial], ...] = (
     times,
     intervals,
     schedules,
+    firings,
     documents,
     fence,
     transfer,

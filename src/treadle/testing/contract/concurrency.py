@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 from treadle.core.job import UNFINISHED, Enqueued, Key, NewJob, State
 from treadle.core.outcome import Dead, Done, Outcome
-from treadle.core.store import Claim, Demand, Ending, Reclaim, Wakeups
+from treadle.core.store import Claim, Demand, Ending, Firing, Reclaim, Wakeups
 from treadle.testing.contract import expect
+from treadle.testing.contract.nightly import nightly, stored
 from treadle.testing.contract.trial import Trial
 from treadle.testing.suite import Group
 
@@ -217,17 +218,23 @@ async def a_listener_is_woken_by_an_enqueue(t: Trial) -> None:
     listener = await t.store.listen(_waker(woken))
     try:
         for turn in range(2):
-            await _settled(woken)
-            enqueuing = asyncio.create_task(t.store.enqueue([t.new(f"n{turn}")]))
-            try:
-                async with asyncio.timeout(DEADLINE):
-                    await woken.wait()
-            except TimeoutError:
-                expect.that(False, f"a listener is woken within {DEADLINE:g} s of an enqueue")
-            finally:
-                await enqueuing
+            await _wakes(woken, t.store.enqueue([t.new(f"n{turn}")]), "an enqueue")
     finally:
         await listener.close()
+        await listener.close()
+
+
+@concurrency
+async def a_listener_is_woken_by_a_firing(t: Trial) -> None:
+    """The job of a schedule's firing has arrived like any other (E26, T12)."""
+    if not isinstance(t.store, Wakeups):
+        return  # an optional capability: polling alone stays correct
+    schedule = await stored(t, nightly(t))
+    woken = asyncio.Event()
+    listener = await t.store.listen(_waker(woken))
+    try:
+        await _wakes(woken, t.store.fire([Firing(schedule, t.at(60), schedule.firing(t.make.id()))]), "a firing")
+    finally:
         await listener.close()
 
 
@@ -258,6 +265,19 @@ def _waker(woken: asyncio.Event) -> Callable[[], None]:
         loop.call_soon_threadsafe(woken.set)
 
     return wake
+
+
+async def _wakes(woken: asyncio.Event, act: Coroutine[Any, Any, object], words: str) -> None:
+    """Act, and fail where that wakes nobody in time."""
+    await _settled(woken)
+    acting = asyncio.create_task(act)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            await woken.wait()
+    except TimeoutError:
+        expect.that(False, f"a listener is woken within {DEADLINE:g} s of {words}")
+    finally:
+        await acting
 
 
 async def _settled(woken: asyncio.Event) -> None:

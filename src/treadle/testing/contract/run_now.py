@@ -60,7 +60,8 @@ async def a_retry_does_not_have_to_wait(t: Trial) -> None:
     """A job that waits for its next try can be tried at once, with its count as it is (E2)."""
     job = await t.make.pending()
     await t.end(await t.hold(job.id), RetryAfter(900.0, "E: no"))
-    await t.store.run_now(JobFilter(ids=[job.id]), now=t.now)
+    expect.equal(await t.store.run_now(JobFilter(ids=[job.id]), now=t.now), 1, "a job that waits for its next try is pending")
+    expect.equal((await t.job(job.id)).run_at, t.now, "its next try is due now")
     expect.equal((await t.hold(job.id)).job.attempts, 2, "run_now gives no attempt back")
 
 
