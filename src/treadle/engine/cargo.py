@@ -8,9 +8,8 @@ from dataclasses import replace
 from treadle.core.filter import JobFilter
 from treadle.core.job import Job, State
 from treadle.core.transfer import Cargo, Counts, Movable
-from treadle.engine.operations import PAGE, PAGE_LOAD
+from treadle.engine.operations import FIRST_PAGE, PAGE, PAGE_LOAD
 
-FIRST_PAGE = 50  # before anything is known of how large the payloads are
 KEPT_PAGE = 200
 
 PENDING = JobFilter(states=frozenset({State.PENDING}))

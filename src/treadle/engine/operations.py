@@ -14,6 +14,7 @@ from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.store import Redriven, Stats, Store
 from treadle.engine.clock import EngineClock
 
+FIRST_PAGE = 50  # before anything is known of how large the payloads are
 PAGE = 500
 PAGE_LOAD = 8 * 1024 * 1024  # characters of payload
 DEAD = frozenset({State.DEAD})
@@ -46,7 +47,7 @@ class Operations:
         """The matching jobs, newest first, read page by page."""
         before: str | None = None
         left = limit
-        most = PAGE
+        most = FIRST_PAGE
         while left is None or left > 0:
             size = most if left is None else min(most, left)
             page = await self._store.find(which, limit=size, before=before, now=self._now())

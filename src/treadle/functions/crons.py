@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 
 from msgspec import Raw
 
@@ -35,9 +36,9 @@ class CronEntries:
         except Conflict:
             raise Conflict(f"the cron entry {name!r} exists; delete it first, or choose another name") from None
 
-    async def list(self) -> list[wire.CronJob]:
-        """All entries, by name."""
-        return [_shown(schedule) async for schedule in self._schedules.iterate(PREFIX)]
+    def list(self) -> AsyncIterator[wire.CronJob]:
+        """All entries, by name, read as they are taken."""
+        return (_shown(schedule) async for schedule in self._schedules.iterate(PREFIX))
 
     async def delete(self, name: str) -> None:
         """Delete the entry, so that it fires no more; its jobs stay. Raises `NotFound`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
 from msgspec import Raw
 
@@ -77,14 +77,14 @@ class FunctionJobs:
         """The job. Raises `NotFound` (F10)."""
         return self._shown(await self._own(id))
 
-    async def list(self, status: str | None = None, limit: int = LIST_DEFAULT) -> list[wire.Job]:
-        """The jobs, or those of one status, newest first. Raises `InvalidArgument` (F10)."""
+    def list(self, status: str | None = None, limit: int = LIST_DEFAULT) -> AsyncIterator[wire.Job]:
+        """The jobs, or those of one status, newest first, read as they are taken. Raises `InvalidArgument` at once (F10)."""
         if status is not None and status not in _STATE:
             raise InvalidArgument(f"status must be one of {', '.join(wire.STATUSES)}; not {status[:80]!r}")
         states = None if status is None else frozenset({_STATE[status]})
         checked_int(limit, "limit", 1, LIST_MOST)
-        found = await self._operations.list(JobFilter(queues=_OWN, states=states), limit)
-        return [self._shown(job) for job in found]
+        found = self._operations.iterate(JobFilter(queues=_OWN, states=states), limit)
+        return (self._shown(job) async for job in found)
 
     async def retry(self, id: str) -> wire.Job:
         """Put a dead job back to pending for one more attempt (F11). Raises `NotFound`, or `Conflict` if it is not dead."""

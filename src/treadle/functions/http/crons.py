@@ -15,6 +15,7 @@ from treadle.core.cron.expression import MAX_LENGTH
 from treadle.functions.crons import MAX_NAME, NAME_PATTERN, CronEntries
 from treadle.functions.http.body import BodyReader
 from treadle.functions.http.envelope import success
+from treadle.functions.http.listing import listing
 from treadle.functions.http.operation import Link, Operation, Parameter, described
 from treadle.functions.http.parameters import FUNCTION_NAME
 from treadle.functions.http.query import read_query
@@ -121,7 +122,7 @@ class CronRoutes:
     async def list(self, request: Request) -> Response:
         """`GET /v1/functions/cron`."""
         read_query(request)
-        return success(await self._entries.list())
+        return await listing(self._entries.list())
 
     async def create(self, request: Request) -> Response:
         """`POST /v1/functions/cron`."""

@@ -14,6 +14,7 @@ from treadle.client import wire
 from treadle.core.payload import JSON
 from treadle.functions.http.body import BodyReader
 from treadle.functions.http.envelope import success
+from treadle.functions.http.listing import listing
 from treadle.functions.http.operation import Link, Operation, described
 from treadle.functions.http.parameters import (
     FUNCTION_NAME as FUNCTION_NAME,
@@ -187,12 +188,12 @@ class JobRoutes:
     async def list(self, request: Request) -> Response:
         """`GET /v1/functions/jobs`."""
         query = read_query(request, ("status", "limit"))
-        return success(await self._jobs.list(query.get("status"), read_limit(query.get("limit"))))
+        return await listing(self._jobs.list(query.get("status"), read_limit(query.get("limit"))))
 
     async def list_dead(self, request: Request) -> Response:
         """`GET /v1/functions/jobs/dlq`."""
         query = read_query(request, ("limit",))
-        return success(await self._jobs.list("dead", read_limit(query.get("limit"))))
+        return await listing(self._jobs.list("dead", read_limit(query.get("limit"))))
 
     async def requeue(self, request: Request) -> Response:
         """`POST /v1/functions/jobs/dlq/requeue`."""
