@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -133,11 +134,38 @@ def test_f7_a_time_limit_that_is_not_less_than_the_lease_is_refused_with_both_na
 
 
 def test_f8_a_rotated_key_is_printed_once_and_is_new_each_time(treadle: Run) -> None:
+    treadle("migrate", *STORE)
     for name in ("service_role", "anon", "admin", "signing"):
         first = treadle("config", "rotate-key", name, *STORE)
         again = treadle("config", "rotate-key", name, "--json", *STORE).json
         assert re.fullmatch(rf"treadle_{name}_[\w-]{{43}}\n", first.out) and first.stderr == b""
         assert list(again) == ["name", "key"] and again["name"] == name and again["key"] != first.out.strip()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["config", "rotate-key", "anon"], ["config", "user-token", "ada"], ["config", "set", "METRICS", "open"],
+        ["functions", "add", "report", "http://127.0.0.1:1"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_store_that_is_made_for_keys_and_secrets_is_told_of_and_its_owners_alone(
+    treadle: Run, tmp_path: Path, arguments: list[str]
+) -> None:
+    """Whoever rotates a key in the wrong folder must not believe that it is done."""
+    before = os.umask(0o022)
+    try:
+        first, again = (
+            treadle(*arguments, "--store", "sqlite:new/jobs.db"),
+            treadle(*arguments, "--store", "sqlite:new/jobs.db"),
+        )
+    finally:
+        os.umask(before)
+    assert (first.code, again.code) == (0, 0)
+    assert first.stderr == b"treadle: there was no store at sqlite:new/jobs.db, so that it was made just now\n"
+    assert again.stderr == b""
+    assert (tmp_path / "new" / "jobs.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_f8_a_key_that_the_environment_gives_is_not_rotated(treadle: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,7 @@ def test_l2_reading_where_no_file_is_fails_and_makes_none(treadle: Run, tmp_path
 
 
 def test_l11_add_prints_the_function_and_its_secret_once_and_keeps_both_through_a_change(treadle: Run) -> None:
+    treadle("migrate", *STORE)
     first = treadle("functions", "add", "send-report", f"{URL}/", *STORE)
     assert (first.code, first.stderr) == (0, b"")
     where, secret = first.out.splitlines()

@@ -34,7 +34,7 @@ def with_settings(work: Callable[[Settings], Awaitable[T]], *, must_exist: bool 
     """
     from treadle.functions.stored_settings import Settings
 
-    return with_store(lambda store: work(Settings(store, os.environ)), must_exist=must_exist)
+    return with_store(lambda store: work(Settings(store, os.environ)), must_exist=must_exist, secrets=True)
 
 
 def with_keys(work: Callable[[Keys], Awaitable[T]]) -> T:
@@ -45,7 +45,7 @@ def with_keys(work: Callable[[Keys], Awaitable[T]]) -> T:
     def opened(store: Store) -> Awaitable[T]:
         return work(Keys(store, Overrides.of(os.environ)))
 
-    return with_store(opened, must_exist=False)
+    return with_store(opened, must_exist=False, secrets=True)
 
 
 def setting_document(setting: SettingValue) -> dict[str, Any]:

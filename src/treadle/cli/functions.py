@@ -86,7 +86,7 @@ def with_functions(
         directory, hosts = Directory(store, logger=logger), Hosts(folder, dict, logger)
         return await work(directory, Catalogue(directory, hosts, EngineClock()))
 
-    return with_store(opened, must_exist=must_exist)
+    return with_store(opened, must_exist=must_exist, secrets=True)
 
 
 def switch(name: str, folder: Path, *, active: bool) -> Function:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
 import click
 
+from treadle.cli.failures import tell
 from treadle.cli.options import STORE
 from treadle.core.errors import InvalidArgument, NotFound
 from treadle.core.store import Store
@@ -43,18 +46,39 @@ def bad_store(context: click.Context, message: str) -> click.BadParameter:
     return click.BadParameter(message, context, param_hint="'--store'" if given_url(context) else "TREADLE_STORE")
 
 
-def open_chosen(*, must_exist: bool, migrate: bool = False) -> Store:
-    """The chosen store. A SQLite file that must exist and does not is `NotFound`, and is not made (L2)."""
+def open_chosen(*, must_exist: bool, migrate: bool = False, secrets: bool = False) -> Store:
+    """The chosen store. A SQLite file that must exist and does not is `NotFound`, and is not made (L2).
+
+    One that is made for keeping `secrets` in it is its owner's alone, as keys are.
+    """
     context = click.get_current_context()
     url = chosen_url(context)
     try:
         store = open_store(url, migrate=migrate)  # opens nothing yet
     except InvalidArgument as error:
         raise bad_store(context, f"{error}.") from None
-    path = sqlite_path(url)
-    if must_exist and path is not None and not Path(path).exists():
-        raise NotFound(f"there is no store at {shown(url)}; `treadle migrate` or the first job makes it")
+    if (path := _missing_file(url)) is not None:
+        if must_exist:
+            raise NotFound(f"there is no store at {shown(url)}; `treadle migrate` or the first job makes it")
+        if secrets:
+            _make_private(path)
     return store
+
+
+def _missing_file(url: str) -> Path | None:
+    """The file of a SQLite store, if it is not there."""
+    path = sqlite_path(url)
+    return None if path is None or Path(path).exists() else Path(path)
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file, which SQLite takes for a new database; its other files get the mode of this one.
+
+    Where that fails, the store fails at the same, and says why.
+    """
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
 def sqlite_path(url: str) -> str | None:
@@ -66,9 +90,13 @@ def sqlite_path(url: str) -> str | None:
     return path.removeprefix("///")
 
 
-def with_store(work: Callable[[Store], Awaitable[T]], *, must_exist: bool = True) -> T:
-    """Do the work on the chosen store and close it, whatever happens."""
-    store = open_chosen(must_exist=must_exist)
+def with_store(work: Callable[[Store], Awaitable[T]], *, must_exist: bool = True, secrets: bool = False) -> T:
+    """Do the work on the chosen store and close it, whatever happens.
+
+    A SQLite file that is made for `secrets` is told of: in the wrong folder, say, nobody would notice otherwise.
+    """
+    made = secrets and _missing_file(chosen_url()) is not None
+    store = open_chosen(must_exist=must_exist, secrets=secrets)
 
     async def session() -> T:
         try:
@@ -76,7 +104,10 @@ def with_store(work: Callable[[Store], Awaitable[T]], *, must_exist: bool = True
         finally:
             await store.close()
 
-    return asyncio.run(session())
+    result = asyncio.run(session())
+    if made:
+        tell(f"there was no store at {shown(chosen_url())}, so that it was made just now")
+    return result
 
 
 def with_operations(work: Callable[[Operations], Awaitable[T]]) -> T:

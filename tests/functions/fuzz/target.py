@@ -122,7 +122,7 @@ def checked(answer: Answer, *, bare: bool = False) -> None:
         assert answer.code.replace("_", "").isalpha() and answer.code == answer.code.lower(), answer
         assert 0 < len(answer.message) < 700 and answer.message.isprintable(), answer
         assert not any(
-            word in answer.message for word in ("Traceback", "Error(", "Exception", "object at", "psycopg", "sqlite3")
+            word in answer.message for word in ("Traceback", "Error(", "Exception", "object at 0x", "psycopg", "sqlite3")
         )
 
 

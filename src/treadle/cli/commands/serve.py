@@ -77,7 +77,7 @@ def command(
     signals.install()
     form: Form = log_format or ("text" if sys.stderr is not None and sys.stderr.isatty() else "json")
     service_class = _service()
-    store = open_chosen(must_exist=False)
+    store = open_chosen(must_exist=False, secrets=True)
     configure_logging(log_level, form)
     if form == "json":
         signals.written = _as_json
