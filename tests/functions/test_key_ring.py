@@ -315,6 +315,18 @@ async def test_without_the_store_and_without_known_keys_the_outage_goes_up(here:
 
 
 @in_memory
+async def test_keys_that_the_environment_gives_need_no_store(here: Place) -> None:
+    store = FaultyStore(here.store())
+    store.fail_before("list_documents")
+    own = {"TREADLE_SERVICE_ROLE_KEY": "a.key.of-my-own-that-is-long-enough"}
+    ring = KeyRing(store, Overrides.of(own), here.clock)
+    for headers in ((own["TREADLE_SERVICE_ROLE_KEY"], None), (None, f"Bearer {own['TREADLE_SERVICE_ROLE_KEY']}")):
+        assert await ring.identify(*headers) == SERVICE
+    with pytest.raises(StoreUnavailable):
+        await ring.identify("another", None)
+
+
+@in_memory
 async def test_a_silent_store_holds_callers_up_for_two_seconds_once(here: Place) -> None:
     keys = await Keys(here.store(), NONE, here.clock).make_absent()
     store = FaultyStore(here.store())

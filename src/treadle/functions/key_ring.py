@@ -6,7 +6,7 @@ import logging
 import re
 from dataclasses import dataclass, field
 from hmac import compare_digest
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from treadle.core.store import Document, Documents
 from treadle.engine.clock import EngineClock
@@ -34,9 +34,12 @@ _IDENTITIES: dict[KeyRole, Identity] = {role: Identity(role) for role in ROLES}
 _STORED = re.compile(rf"{PREFIX}({'|'.join(ROLES)}|session)_[\w-]{{{RANDOM}}}\Z", re.ASCII)
 
 
+_Holders: TypeAlias = tuple[tuple[bytes, Identity], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
-    keys: tuple[tuple[bytes, Identity], ...]
+    keys: _Holders
     secret: str | None = field(repr=False)
 
 
@@ -97,18 +100,20 @@ class KeyRing:
         if len(key) > MAX_TOKEN or not key.isascii():
             return None
         presented = digest(key)
-        found = self._match(presented, self._reading.fresh() or await self._reading.value())
+        found = _match(presented, self._fixed)  # which need no store
+        if found is None:
+            found = _match(presented, (self._reading.fresh() or await self._reading.value()).keys)
         if found is None and _STORED.match(key):
-            found = self._match(presented, await self._reading.newer())
+            found = _match(presented, (await self._reading.newer()).keys)
         return found
 
     async def _of_bearer(self, token: str) -> Identity:
-        if token.count(".") != 2 or len(token) > MAX_TOKEN or not token.isascii():
-            return await self._of_key(token) or _refuse("the bearer has no key and no token that this service knows")
-        known = self._reading.fresh() or await self._reading.value()
-        found = self._match(digest(token), known)  # a key of one's own may have dots
+        found = await self._of_key(token)  # one's own may have dots
         if found is not None:
             return found
+        if token.count(".") != 2 or len(token) > MAX_TOKEN or not token.isascii():
+            _refuse("the bearer has no key and no token that this service knows")
+        known = self._reading.fresh() or await self._reading.value()
         try:
             return self._user(known, token)
         except WrongSignature:
@@ -121,18 +126,7 @@ class KeyRing:
             raise WrongSignature("this service has no signing secret, so that it knows no users")
         return user_of(known.secret, token, self._clock.now())
 
-    def _match(self, presented: bytes, known: _Known) -> Identity | None:
-        """The holder of the key: compared with every one in the same time, whichever it is (F8)."""
-        found = None
-        for kept, identity in self._fixed:
-            if compare_digest(presented, kept):
-                found = identity
-        for kept, identity in known.keys:
-            if compare_digest(presented, kept):
-                found = identity
-        return found
-
-    def _given(self) -> tuple[tuple[bytes, Identity], ...]:
+    def _given(self) -> _Holders:
         """What is accepted whatever the store says."""
         given = [(digest(key), _IDENTITIES[role]) for role in ROLES if (key := self._overrides.get(role)) is not None]
         if self._session is not None:
@@ -155,6 +149,15 @@ class KeyRing:
             if document.key == role and role not in self._overrides:
                 return _IDENTITIES[role]
         return None
+
+
+def _match(presented: bytes, holders: _Holders) -> Identity | None:
+    """Who has the key: compared with every one in the same time, whichever it is (F8)."""
+    found = None
+    for kept, identity in holders:
+        if compare_digest(presented, kept):
+            found = identity
+    return found
 
 
 def _bearer(authorization: str) -> str | None:

@@ -26,6 +26,8 @@ _HOP_BY_HOP = frozenset(
 _NOT_TO_FUNCTIONS = _HOP_BY_HOP | {b"host", b"expect", b"apikey"}
 _OURS = b"x-treadle-"
 _ODD = re.compile(rb"[^a-z0-9]")
+_NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def refuse_unpassable(method: str, headers: Headers) -> None:
@@ -67,8 +69,20 @@ def to_caller(headers: Headers) -> list[tuple[bytes, bytes]]:
     return [(name, value) for name, value in sent if name.lower() not in dropped]
 
 
-def framing_fault(headers: Headers) -> str | None:
-    """What leaves the length of a function's answer in doubt, if anything."""
+def fault_of_head(status: int, headers: Headers) -> str | None:
+    """Why the head of a function's answer cannot be passed on, if there is a reason."""
+    if status == 101:
+        return "it answered with a change of protocol"
+    if not 100 <= status <= 999:
+        return f"its status is {status}"
+    for name, value in headers:
+        if not _NAME.match(name) or _CONTROL.search(value):
+            return f"its header {name.decode('latin-1')[:40]!r} has characters that no header may have"
+    return _framing_fault(headers)
+
+
+def _framing_fault(headers: Headers) -> str | None:
+    """What leaves the length of the answer in doubt, if anything."""
     lengths = {value for name, value in headers if name.lower() == b"content-length"}
     codings = [value.lower() for name, value in headers if name.lower() == b"transfer-encoding"]
     if codings and (lengths or codings != [b"chunked"]):

@@ -15,7 +15,7 @@ from treadle.functions.http.failures import ApiFailure
 from treadle.functions.http.forwarded import Forwarded
 from treadle.functions.http.head import Head
 from treadle.functions.http.job_paths import refuse_job_paths
-from treadle.functions.http.passing import framing_fault, refuse_unpassable, to_function
+from treadle.functions.http.passing import fault_of_head, refuse_unpassable, to_function
 from treadle.functions.http.upload import Upload
 
 _KEPT = 2.0  # seconds that a free connection is kept; servers close them after 5, and one closed in use fails its call
@@ -101,7 +101,7 @@ class Proxy:
                 call.cancel()
                 call.add_done_callback(_drop)
                 await asyncio.wait({call})
-        fault = "it answered with a change of protocol" if answer.status == 101 else framing_fault(answer.raw_headers)
+        fault = fault_of_head(answer.status, answer.raw_headers)
         if fault is not None:
             answer.close()
             raise ApiFailure(502, "bad_gateway", f"Function {name!r} gave no usable answer: {fault}")
