@@ -12,10 +12,10 @@ from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 from treadle.cli.printable import printable
+from treadle.core.policies.limits import FUNCTION_PREFIX
 
 Form = Literal["text", "json"]
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-FUNCTION = "function:"  # of the job names of functions
 FIRST = ("job_id", "function", "job_name", "attempt")  # the fields that are looked for, in front of the others
 DEEPEST = 4
 _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -78,8 +78,8 @@ class JsonFormatter(logging.Formatter):
         }
         extra = {key: value for key, value in vars(record).items() if key not in _OF_EVERY_RECORD}
         job_name = extra.get("job_name")
-        if isinstance(job_name, str) and job_name.startswith(FUNCTION):
-            extra.setdefault("function", job_name.removeprefix(FUNCTION))
+        if isinstance(job_name, str) and job_name.startswith(FUNCTION_PREFIX):
+            extra.setdefault("function", job_name.removeprefix(FUNCTION_PREFIX))
         for key in (*(key for key in FIRST if key in extra), *(key for key in extra if key not in FIRST)):
             fields[f"extra_{key}" if key in _OWN else key] = extra[key]
         fields |= {key: text for key, text in (("exception", _exception(self, record)), ("stack", record.stack_info)) if text}

@@ -8,10 +8,10 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from treadle.core.errors import InvalidArgument
-from treadle.core.policies.limits import checked_int
+from treadle.core.policies.limits import FUNCTION_PREFIX, checked_int
 from treadle.functions.fail_on import FailOn
 
-PREFIX = "function:"  # of the names of its jobs and cron entries in the store, which are shared with the library (E1)
+PREFIX = FUNCTION_PREFIX
 RESERVED = frozenset({"jobs", "cron"})
 MAX_NAME = 64
 MAX_URL = 2000

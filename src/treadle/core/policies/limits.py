@@ -13,9 +13,10 @@ MAX_KEY = 255
 MAX_ATTEMPTS = 10_000
 MIN_PRIORITY, MAX_PRIORITY = -1000, 1000
 FAR_FUTURE = datetime.max.replace(tzinfo=UTC)
-RESERVED_PREFIXES = ("plugin:", "function:")
 FUNCTIONS_QUEUE = "functions"
+FUNCTION_PREFIX = "function:"  # of the names of functions' jobs and cron entries
 PLUGIN_QUEUE_PREFIX = "plugin:"
+RESERVED_PREFIXES = (PLUGIN_QUEUE_PREFIX, FUNCTION_PREFIX)
 
 
 def checked_text(value: object, what: str, limit: int) -> str:

@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
-from treadle.functions.http.responses import FAILURES, shared
+from treadle.functions.http.described_failures import FAILURES, shared
 from treadle.functions.http.samples import answer_sample, referred, request_sample
 
 _SPANS = (("minimum", "maximum", ""), ("minLength", "maxLength", " characters"))

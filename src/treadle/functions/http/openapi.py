@@ -9,8 +9,8 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
+from treadle.functions.http.described_failures import ERROR, ERROR_SCHEMA, FAILURES, expected_failures, shared, shared_responses
 from treadle.functions.http.operation import Link, Operation, Parameter
-from treadle.functions.http.responses import ERROR, ERROR_SCHEMA, FAILURES, expected_failures, shared, shared_responses
 from treadle.functions.http.samples import example
 from treadle.functions.http.shapes import describe_shapes
 
