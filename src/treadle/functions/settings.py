@@ -17,7 +17,7 @@ from treadle.core.profile import Profile
 from treadle.functions.profile import DAY, FUNCTIONS, LEASE, MAX_ATTEMPTS, MAX_DELAY, RETENTION_DAYS, RETRY_DELAY, TIMEOUT
 
 Value: TypeAlias = int | float | str
-Metrics = Literal["open", "keyed"]
+MetricsAccess = Literal["open", "keyed"]
 LONGEST = MAX_DELAY  # seconds of a lease or a timeout
 MOST_DAYS = 36_500.0
 LARGEST_PAYLOAD = 1_073_741_824
@@ -147,7 +147,7 @@ class ServiceSettings:
     lease: float = LEASE
     timeout: float = TIMEOUT
     retention_days: float = RETENTION_DAYS
-    metrics: Metrics = "open"
+    metrics: MetricsAccess = "open"
     max_payload: int = MAX_PAYLOAD
 
     def __post_init__(self) -> None:
