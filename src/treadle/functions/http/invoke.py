@@ -12,9 +12,9 @@ from starlette.responses import Response
 from treadle.core.signals import CallFailed
 from treadle.functions.catalogue import Catalogue
 from treadle.functions.http.app import IDENTITY
+from treadle.functions.http.direct_path import direct_path
 from treadle.functions.http.failures import ApiFailure
 from treadle.functions.http.head import METHODS
-from treadle.functions.http.job_paths import refuse_job_paths
 from treadle.functions.http.jobs import FUNCTION_NAME
 from treadle.functions.http.operation import Operation, Parameter
 from treadle.functions.http.proxy import Proxy
@@ -68,8 +68,7 @@ class InvokeRoutes:
         """Any method on `/v1/functions/NAME/invoke/…`."""
         identity: Identity = request.scope[IDENTITY]
         name = request.path_params["name"]
-        path = raw_path_below(request)
-        refuse_job_paths(path)
+        path = direct_path(raw_path_below(request))
         deadline = asyncio.get_running_loop().time() + self._timeout()
         function = await self._catalogue.find(name)
         if function is None:

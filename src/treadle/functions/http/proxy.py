@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from yarl import URL
 
+from treadle.functions.http.direct_path import DirectPath
 from treadle.functions.http.failures import ApiFailure
 from treadle.functions.http.forwarded import Forwarded
 from treadle.functions.http.head import Head
-from treadle.functions.http.job_paths import refuse_job_paths
 from treadle.functions.http.passing import fault_of_head, refuse_unpassable, to_function
 from treadle.functions.http.upload import Upload
 
@@ -42,19 +42,18 @@ class Proxy:
             await session.close()
 
     async def forward(
-        self, request: Request, name: str, base_url: str, path: str, role: str, user_id: str | None, seconds: float
+        self, request: Request, name: str, base_url: str, path: DirectPath, role: str, user_id: str | None, seconds: float
     ) -> Response:
         """Call the function, and answer once the head of its answer is there; the body follows as it comes.
 
         `path` is what stands behind `/invoke`, as it was sent; the query is taken from the request. `seconds` bounds the whole
-        call: after that, an answer that has begun is cut. Raises `ApiFailure`: 400, 403, 405 and 501 for requests that are not
+        call: after that, an answer that has begun is cut. Raises `ApiFailure`: 400, 405 and 501 for requests that are not
         passed on, 408 for one whose body does not come, 502 where the function cannot be reached or its answer is malformed,
         504 where there is none in time.
         """
         deadline = asyncio.get_running_loop().time() + seconds
         head = Head(request.method, b"", request.scope["http_version"], request.scope["headers"])
         refuse_unpassable(head.method, head.headers)
-        refuse_job_paths(path)
         query: bytes = request.scope["query_string"]
         url = URL(base_url.rstrip("/") + (path or "/") + ("?" + query.decode("latin-1") if query else ""), encoded=True)
         headers = to_function(head.headers, role, user_id)

@@ -1,10 +1,11 @@
-"""The paths of job calls, told apart in every spelling, so that nobody forges one through a direct call (F3)."""
+"""The path of a direct call: job paths are told apart in every spelling, so that nobody forges a job call (F3)."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from typing import NewType
 from urllib.parse import unquote_to_bytes
 
 from treadle.functions.http.failures import ApiFailure
@@ -15,14 +16,17 @@ _PARAMETERS = re.compile(r";[^/]*")
 _BLANKS = re.compile(r"[\x00-\x20\x7f]+")
 
 
-def refuse_job_paths(path: str) -> None:
-    """Refuse a path, as it was sent, that any server might take for one below `/jobs/`, or that climbs with `..`.
+DirectPath = NewType("DirectPath", str)
+
+
+def direct_path(path: str) -> DirectPath:
+    """The path, as it was sent, unless any server might take it for one below `/jobs/`, or it climbs with `..`.
 
     Servers differ in what they decode, fold and resolve, and how often; so each of the readings must be harmless. Raises
     `ApiFailure`: 403 for a job's path, 400 for one that climbs.
     """
     if _PLAIN.match(path):
-        return
+        return DirectPath(path)
     climbs = False
     for reading in _readings(path):
         names = reading.split("/")
@@ -31,6 +35,7 @@ def refuse_job_paths(path: str) -> None:
         climbs = climbs or ".." in names
     if climbs:
         raise ApiFailure(400, "invalid_request", "the path must not climb with '..'; send it resolved")
+    return DirectPath(path)
 
 
 def _readings(path: str) -> Iterator[str]:
