@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import gzip
+import re
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from urllib.parse import unquote
@@ -16,9 +17,9 @@ from hypothesis import given, settings, strategies as st
 from starlette.requests import Request
 from starlette.responses import Response
 
+from treadle.functions.http.direct_path import direct_path
 from treadle.functions.http.failures import ApiFailure
 from treadle.functions.http.forwarded import Forwarded
-from treadle.functions.http.job_paths import refuse_job_paths
 from treadle.functions.http.proxy import Proxy
 
 PREFIX = "/v1/functions/fn/invoke"
@@ -26,7 +27,13 @@ PREFIX = "/v1/functions/fn/invoke"
 
 @contextlib.asynccontextmanager
 async def proxying(
-    url: str, *, role: str = "anon", user_id: str | None = None, seconds: float = 10, proxy: Proxy | None = None
+    url: str,
+    *,
+    role: str = "anon",
+    user_id: str | None = None,
+    seconds: float = 10,
+    proxy: Proxy | None = None,
+    **limits: float,
 ) -> AsyncIterator[int]:
     """A server that passes everything on to the function at `url`; gives its port."""
     proxy = proxy or Proxy()
@@ -34,9 +41,9 @@ async def proxying(
     @endpoint
     async def app(request: Request) -> Response:
         path = request.scope["raw_path"].decode("latin-1").removeprefix(PREFIX)
-        return await proxy.forward(request, "fn", url, path, role, user_id, seconds)
+        return await proxy.forward(request, "fn", url, direct_path(path), role, user_id, seconds)
 
-    async with serving(app) as server:
+    async with serving(app, **limits) as server:
         try:
             yield server.port
         finally:
@@ -284,7 +291,7 @@ def as_a_server_might(path: str, choices: list[int]) -> str:
 def test_no_reading_of_a_path_that_passes_is_that_of_a_job(parts: list[str], choices: list[int]):
     path = "/" + "".join(parts)
     try:
-        refuse_job_paths(path)
+        direct_path(path)
     except ApiFailure as error:
         assert error.status in (400, 403)
     else:
@@ -377,6 +384,33 @@ def test_connections_to_functions_are_used_again():
     run(main())
 
 
+@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE", "PATCH"])
+def test_a_body_is_sent_to_a_function_once(method: str):
+    """Where a kept connection ends instead of an answer, the body is gone, and must not be made up for by an empty one."""
+
+    async def main():
+        bodies, connections = [], 0
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal connections
+            connections += 1
+            for answer in (b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", b""):
+                head = await reader.readuntil(b"\r\n\r\n")
+                bodies.append(await reader.readexactly(int(re.search(rb"content-length: (\d+)", head.lower())[1])))
+                writer.write(answer)
+            writer.close()
+
+        async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            async with proxying(url) as port, client(port) as peer:
+                first, second = [await peer.ask(request(method, body=body)) for body in (b"first", b"second")]
+        assert (first.status, second.status) == (200, 502)
+        assert second.error[1] == "Function 'fn' closed the connection before it had answered"
+        assert (bodies, connections) == ([b"first", b"second"], 1)
+
+    run(main())
+
+
 # --- failures
 
 
@@ -425,6 +459,9 @@ UNUSABLE = {
     "another coding": b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
     "two lengths": b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd",
     "a length that is none": b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\nabcd",
+    "a control in a header": b"HTTP/1.1 200 OK\r\nx: a\x01b\r\ncontent-length: 0\r\n\r\n",
+    "a deletion in a header": b"HTTP/1.1 200 OK\r\nx: a\x7fb\r\ncontent-length: 0\r\n\r\n",
+    "a status below all": b"HTTP/1.1 099 What\r\ncontent-length: 0\r\n\r\n",
     "a huge header": b"HTTP/1.1 200 OK\r\nx: " + b"y" * 200_000 + b"\r\n\r\n",
 }
 
@@ -677,7 +714,7 @@ def test_the_call_ends_when_the_caller_goes(moment: str, caplog: pytest.LogCaptu
                 await call.reader.read()
             ended.set()
 
-        async with function(behave) as fn, proxying(fn.url) as port:
+        async with function(behave) as fn, proxying(fn.url, linger=0.05) as port:
             async with client(port) as peer:
                 upload = moment == "in the upload"
                 await peer.send(request("POST", headers=b"content-length: 10\r\n") + b"abc" if upload else request())
@@ -725,7 +762,7 @@ def test_calls_whose_callers_went_leave_nothing_behind():
             await call.reader.read()
             ended.set()
 
-        async with function(behave) as fn, proxying(fn.url) as port:
+        async with function(behave) as fn, proxying(fn.url, linger=0.05) as port:
             for _ in range(10):
                 ended = asyncio.Event()
                 async with client(port) as peer:
