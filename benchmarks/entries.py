@@ -42,6 +42,10 @@ class Entry:
                 base = getattr(self, measure)
             case "pickup" | "pickup_here":
                 base = 150
+            case "punctual":
+                return max(2, int(20 * scale))  # one a second
+            case "firing" | "firing2":
+                base = 10_000
             case _:
                 base = self.drain
         return max(20, int(base * scale))
@@ -90,8 +94,11 @@ ENTRIES: tuple[Entry, ...] = (
     _peer("rq", "redis", "rq", settings=(1,), drain=500, one=500, bulk=5_000),
 )  # fmt: skip
 
-MEASURES = ("one", "callers", "bulk", "drain", "drain2", "kilobyte", "failing", "pickup", "pickup_here", "idle", "piles")
-_ONE_PROCESS = frozenset({"drain2", "pickup", "idle", "piles"})
+MEASURES = (
+    "one", "callers", "bulk", "drain", "drain2", "kilobyte", "failing", "pickup", "pickup_here",
+    "punctual", "firing", "firing2", "idle", "piles",
+)  # fmt: skip
+_ONE_PROCESS = frozenset({"drain2", "pickup", "firing2", "idle", "piles"})
 
 
 def taking_part(store: str, peers: Collection[str] | None, subjects: Collection[str] | None) -> list[Entry]:
@@ -112,6 +119,8 @@ def takes(entry: Entry, measure: str) -> bool:
     match measure:
         case "pickup_here":
             return entry.role != "peer"
+        case "punctual" | "firing" | "firing2":
+            return entry.role == "treadle"
         case "piles":
             return entry.role == "treadle" and entry.grade in {"", "FULL"}
         case _:

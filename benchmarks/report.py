@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from benchmarks.entries import MEASURES
 from benchmarks.figures import Figures, Record
@@ -67,44 +67,47 @@ def _lines(records: Sequence[Record]) -> Iterator[str]:
 def _store(figures: Figures) -> Iterator[str]:
     measured = [measure for measure in MEASURES if any(record["measure"] == measure for record in figures.records)]
     rates = [measure for measure in _RATES if measure in measured]
-    yield from ("", f"## {figures.store}", "", "Jobs a second:", "")
-    yield from _table(figures, rates, lambda subject, measure: number(figures.median(subject, measure)))
     waits = [measure for measure in ("pickup_here", "pickup", "idle") if measure in measured]
-    if waits:
-        yield from (
-            "",
-            "Pickup p50 / p99 in ms, from just before the enqueue call to the handler's start; an idle worker in % of a core:",
-            "",
-        )
-        yield from _table(figures, waits, lambda subject, measure: _wait(figures, subject, measure))
-    yield from ("", "CPU time of the enqueuing or working processes, in µs a job:", "")
-    yield from _table(figures, rates, lambda subject, measure: number(figures.median(subject, measure, "cpu_us")))
-    yield from ("", "Memory of a worker at its highest while it drains, in MiB:", "")
     drains = [measure for measure in rates if measure.startswith(("drain", "kilo", "fail"))]
-    yield from _table(figures, drains, lambda subject, measure: number(figures.median(subject, measure, "peak_mib")))
+
+    def medians(field: str) -> Callable[[str, str], str]:
+        return lambda subject, measure: number(figures.median(subject, measure, field))
+
+    def multiples(treadle: str) -> Callable[[str, str], str]:
+        return lambda subject, measure: number(figures.ratio(treadle, subject, measure))
+
+    yield from ("", f"## {figures.store}")
+    yield from _table("Jobs a second:", figures, rates, medians("rate"))
+    title = "Pickup p50 / p99 in ms, from just before the enqueue call to the handler's start; an idle worker in % of a core:"
+    yield from _table(title, figures, waits, lambda subject, measure: _wait(figures, subject, measure))
+    yield from _schedules(figures)
+    yield from _table("CPU time of the enqueuing or working processes, in µs a job:", figures, rates, medians("cpu_us"))
+    yield from _table("Memory of a worker at its highest while it drains, in MiB:", figures, drains, medians("peak_mib"))
     if any("bytes_a_job" in record for record in figures.records):
-        yield from ("", "Memory of a stored job, in bytes:", "")
-        yield from _table(figures, drains, lambda subject, measure: number(figures.median(subject, measure, "bytes_a_job")))
+        yield from _table("Memory of a stored job, in bytes:", figures, drains, medians("bytes_a_job"))
     for treadle in figures.named(role="treadle"):
         [grade] = {record["grade"] for record in figures.records if record["subject"] == treadle}
         others = [other for other in figures.named(grade=grade) if other != treadle]
         if others:
-            yield from ("", f"{treadle} as a multiple of:", "")
-            yield from _table(
-                figures,
-                rates,
-                lambda subject, measure, treadle=treadle: number(figures.ratio(treadle, subject, measure)),
-                others,
-            )
+            yield from _table(f"{treadle} as a multiple of:", figures, rates, multiples(treadle), others)
     yield from _piles(figures)
     yield from _notes(figures)
 
 
-def _table(figures: Figures, columns: Sequence[str], cell: object, subjects: Sequence[str] | None = None) -> Iterator[str]:
+def _table(
+    title: str,
+    figures: Figures,
+    columns: Sequence[str],
+    cell: Callable[[str, str], str],
+    subjects: Sequence[str] | None = None,
+) -> Iterator[str]:
+    if not columns:
+        return
+    yield from ("", title, "")
     yield f"| | {' | '.join(TITLES[column] for column in columns)} |"
     yield "|---|" + "---|" * len(columns)
     for subject in figures.subjects if subjects is None else subjects:
-        cells = [cell(subject, column) for column in columns]  # type: ignore[operator]
+        cells = [cell(subject, column) for column in columns]
         if any(text != "-" for text in cells):
             yield f"| {subject} | {' | '.join(cells)} |"
 
@@ -114,6 +117,42 @@ def _wait(figures: Figures, subject: str, measure: str) -> str:
         return number(figures.median(subject, measure, "core_percent"))
     p50, p99 = (figures.median(subject, measure, field) for field in ("p50_ms", "p99_ms"))
     return "-" if p50 is None else f"{number(p50)} / {number(p99)}"
+
+
+def _schedules(figures: Figures) -> Iterator[str]:
+    subjects = figures.named(role="treadle")
+    if any(figures.of(subject, "punctual", "p50_ms") for subject in subjects):
+        yield from (
+            "",
+            "One schedule due each second, nothing else to do: how late its job is stored and starts, p50 / p99 / most in ms:",
+            "",
+            "| | stored | started |",
+            "|---|---|---|",
+        )
+        for subject in subjects:
+            cells = (
+                " / ".join(
+                    number(figures.median(subject, "punctual", begin + field)) for field in ("p50_ms", "p99_ms", "max_ms")
+                )
+                for begin in ("", "start_")
+            )
+            yield f"| {subject} | {' | '.join(cells)} |"
+    if any(figures.of(subject, measure) for subject in subjects for measure in ("firing", "firing2")):
+        yield from (
+            "",
+            "Schedules due at one second, each fired once: from then until all jobs were stored, and until all had started:",
+            "",
+            "| | schedules | stored, s | firings/s | started, s | CPU of the workers, µs a job |",
+            "|---|---|---|---|---|---|",
+        )
+        for subject in subjects:
+            for measure, workers in (("firing", ""), ("firing2", ", 2 workers")):
+                if figures.of(subject, measure):
+                    cells = (
+                        number(figures.median(subject, measure, field))
+                        for field in ("jobs", "enqueued_s", "rate", "run_s", "cpu_us")
+                    )
+                    yield f"| {subject}{workers} | {' | '.join(cells)} |"
 
 
 def _piles(figures: Figures) -> Iterator[str]:

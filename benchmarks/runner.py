@@ -83,12 +83,12 @@ class Runner:
 
     def _trial(self, entry: Entry, measure: str, setting: int, run: int) -> Record | None:
         here = entry.store == "memory"
-        what = {"drain2": "drain", "kilobyte": "drain", "failing": "drain"}.get(measure, measure)
+        what = {"drain2": "drain", "kilobyte": "drain", "failing": "drain", "firing2": "firing"}.get(measure, measure)
         spec = {
             "what": "drain_here" if here and what == "drain" else what,
             "kind": measure if measure in {"kilobyte", "failing"} else "plain",
             "jobs": entry.jobs(measure, self._scale),
-            "workers": 2 if measure == "drain2" else 1,
+            "workers": 2 if measure in {"drain2", "firing2"} else 0 if here and measure in {"punctual", "firing"} else 1,
             "concurrency": setting,
             "reset": True,
             "seconds": max(0.5, 4.0 * min(1.0, self._scale)) if measure == "idle" else 120.0,
@@ -182,6 +182,12 @@ def shown(record: Mapping[str, Any]) -> str:
         parts.append(f"{record['cpu_us']:7.1f} us CPU a job")
     if "p50_ms" in record:
         parts.append(f"p50 {record['p50_ms']:.2f} ms, p99 {record['p99_ms']:.2f} ms")
+    if "start_p50_ms" in record:
+        parts.append(
+            f"max {record['max_ms']:.2f} ms; start p50 {record['start_p50_ms']:.2f} ms, p99 {record['start_p99_ms']:.2f} ms"
+        )
+    if "enqueued_s" in record:
+        parts.append(f"{record['jobs']:,} enqueued in {record['enqueued_s']:.3f} s, run in {record['run_s']:.3f} s")
     if "list_ms" in record:
         parts.append(f"list {record['list_ms']:.1f} ms, stats {record['stats_ms']:.1f} ms")
     if "core_percent" in record:

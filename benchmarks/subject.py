@@ -84,6 +84,21 @@ class Subject:
         """What a power cut may take, as read from the library's own connection."""
         return ""
 
+    async def schedule(self, numbers: range, first: int, apart: int) -> None:
+        """Store a cron schedule for each job, replacing it if it is there, with the times in seconds since 1970.
+
+        The first is due at `first`, each further one `apart` seconds after the one before, and none again in a trial's time.
+        """
+        raise NotImplementedError
+
+    async def due(self) -> bool:
+        """Whether a schedule is due that has not fired."""
+        raise NotImplementedError
+
+    async def enqueued(self) -> Mapping[int, int]:
+        """When each of the last thousand finished jobs was enqueued, as the store says, by its number, in ns since 1970."""
+        raise NotImplementedError
+
     async def listed(self) -> None:
         """Read the newest hundred jobs of a state, for each state in turn."""
         raise NotImplementedError

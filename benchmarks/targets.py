@@ -58,6 +58,7 @@ def _memory(figures: Figures) -> Iterator[Verdict]:
     yield Verdict(
         "memory", "pickup in one process, p50", figures.median("treadle", "pickup_here", "p50_ms"), 1.0, True, unit="ms"
     )
+    yield from _schedules(figures, "treadle")
 
 
 def _sqlite(figures: Figures) -> Iterator[Verdict]:
@@ -73,7 +74,17 @@ def _sqlite(figures: Figures) -> Iterator[Verdict]:
     here, other = (figures.median("treadle FULL", measure, "p50_ms") for measure in ("pickup_here", "pickup"))
     yield Verdict("sqlite", "pickup in one process at FULL, p50", here, 1.0, True, unit="ms")
     yield Verdict("sqlite", "pickup from another process at FULL, p50", other, 5.0, True, unit="ms")
+    yield from _schedules(figures, "treadle FULL")
     yield from _piles(figures, "treadle FULL")
+
+
+def _schedules(figures: Figures, treadle: str) -> Iterator[Verdict]:
+    enqueued, started = (figures.median(treadle, "punctual", field) for field in ("p99_ms", "start_p99_ms"))
+    yield Verdict(figures.store, "lateness of a schedule's job when it is enqueued, p99", enqueued, 50.0, True, unit="ms")
+    yield Verdict(figures.store, "lateness of a schedule's job when it starts, p99", started, 50.0, True, aim=True, unit="ms")
+    jobs = figures.median(treadle, "firing", "jobs")
+    text = f"{jobs or 0:,.0f} schedules due at one second, until all have fired"
+    yield Verdict(figures.store, text, figures.median(treadle, "firing", "enqueued_s"), 1.0, True, unit="s")
 
 
 def _piles(figures: Figures, treadle: str) -> Iterator[Verdict]:
@@ -106,6 +117,7 @@ def _postgres(figures: Figures) -> Iterator[Verdict]:
     yield Verdict("postgres", "pickup p99", figures.median("treadle", "pickup", "p99_ms"), 20.0, True, unit="ms")
     ours, bare = (figures.ratio(name, name, "drain2", of="drain") for name in ("treadle", "bare"))
     yield Verdict("postgres", "gain by a second worker, to the bare loop's", ours and bare and ours / bare, 0.9)
+    yield from _schedules(figures, "treadle")
     yield from _piles(figures, "treadle")
 
 
@@ -115,6 +127,7 @@ def _redis(figures: Figures) -> Iterator[Verdict]:
     yield _against(figures, "callers", 3.0, "64 callers one by one")
     yield Verdict("redis", "bulk enqueue", figures.median("treadle", "bulk"), 40_000, unit="jobs/s")
     yield _pickup(figures, figures.named(role="peer", at_least_once=True))
+    yield from _schedules(figures, "treadle")
     for field, text in (("list_ms", "list of one state"), ("stats_ms", "stats")):
         slowest = [figures.median("treadle", f"look {pile}", field) for pile in ("finished", "unknown", "future")]
         worst = max((value for value in slowest if value is not None), default=None)

@@ -5,15 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from benchmarks.load import payload
 from benchmarks.subject import Subject, payloads
+from treadle.core.clock import to_micros
+from treadle.core.cron import Cron
 from treadle.core.filter import JobFilter
-from treadle.core.job import State
+from treadle.core.job import NewJob, State
+from treadle.core.schedule import Schedule
 
 _RUNNING = JobFilter(states=frozenset({State.RUNNING}))
+_DONE = JobFilter(states=frozenset({State.DONE}))
 _CALL = 1000  # jobs a bulk call, as the peers get them
+_AT_ONCE = 100  # callers that store schedules
 
 
 class Treadle(Subject):
@@ -81,6 +88,25 @@ class Treadle(Subject):
         if not self.url.startswith("sqlite:"):
             return ""
         return "NORMAL" if "NORMAL" in self.url else "FULL"
+
+    async def schedule(self, numbers: range, first: int, apart: int) -> None:
+        now = datetime.now(UTC)
+        for start in range(0, len(numbers), _AT_ONCE):
+            puts = []
+            for number in numbers[start : start + _AT_ONCE]:
+                at = datetime.fromtimestamp(first, UTC) + timedelta(seconds=apart * number)
+                # A second minute, since schedules seldom share one expression: what is parsed is not parsed only once.
+                cron = Cron.with_seconds(f"{at.second} {at.minute},{(at.minute + 5 + number % 50) % 60} {at.hour} * * *")
+                schedule = Schedule.of(f"schedule-{number}", cron, NewJob("", "noop", str(number)))
+                puts.append(self.tasks.store.put_schedule(replace(schedule, next_at=cron.next(now))))
+            await asyncio.gather(*puts)
+
+    async def due(self) -> bool:
+        return (await self.tasks.store.due_schedules(0)).next_in == 0.0
+
+    async def enqueued(self) -> Mapping[int, int]:
+        jobs = await self.tasks.store.find(_DONE, limit=1000)
+        return {int(job.payload_json): to_micros(job.created_at) * 1000 for job in jobs}
 
     async def listed(self) -> None:
         for state in State:

@@ -9,9 +9,11 @@ from benchmarks.measures.draining import drain, drain_here
 from benchmarks.measures.enqueueing import bulk, callers, one
 from benchmarks.measures.pickup import pickup, pickup_here
 from benchmarks.measures.resting import idle, look, pile
+from benchmarks.measures.scheduling import firing, punctual
 from benchmarks.measures.watching import Result, Spec
 from benchmarks.subject import Subject
 
 MEASURES: dict[str, Callable[[Subject, Spec], Coroutine[Any, Any, Result]]] = {
-    measure.__name__: measure for measure in (one, callers, bulk, drain, drain_here, pickup, pickup_here, idle, pile, look)
+    measure.__name__: measure
+    for measure in (one, callers, bulk, drain, drain_here, pickup, pickup_here, punctual, firing, idle, pile, look)
 }

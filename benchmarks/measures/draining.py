@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from typing import Any
 
 from benchmarks import processes
 from benchmarks.board import Board
-from benchmarks.load import failing
-from benchmarks.measures.watching import Result, Spec, all_started, board_of
+from benchmarks.measures.watching import Result, Spec, all_started, board_of, check_ends, settled
 from benchmarks.subject import Subject, Void
 
 
@@ -25,17 +23,17 @@ async def drain(subject: Subject, spec: Spec) -> Result:
     workers = [processes.spawn(spec, slot) for slot in range(spec["workers"])]
     try:
         await all_started(board, spec["seconds"], 0.01, workers)
-        settled = await _settled(subject)
+        end = await settled(subject)
         cpu = sum(processes.cpu_ns(pid) - used for pid, used in board.processes.items())
         memory = [processes.memory_mib(pid)[1] for pid in board.processes]
         await asyncio.sleep(0.2)  # for a job that would run a second time
     finally:
         processes.stop(workers)
-    _check_ends(spec, before, await subject.ended())
+    check_ends(spec, before, await subject.ended())
     durability = subject.durability()
     await subject.close()
     return {
-        **_drained(board, settled),
+        **_drained(board, end),
         "cpu_us": cpu / 1e3 / board.jobs,
         "peak_mib": max(memory),
         "durability": durability,
@@ -54,48 +52,28 @@ async def drain_here(subject: Subject, spec: Spec) -> Result:
     used = time.process_time_ns()
     await subject.start_here(spec["concurrency"])
     await all_started(board, spec["seconds"], 0.02, ())
-    settled = await _settled(subject)
+    end = await settled(subject)
     cpu = time.process_time_ns() - used
     await asyncio.sleep(0.2)
     await subject.stop_here()
-    _check_ends(spec, dict.fromkeys(("done", "dead"), 0), await subject.ended())
+    check_ends(spec, dict.fromkeys(("done", "dead"), 0), await subject.ended())
     await subject.close()
     return {
-        **_drained(board, settled),
+        **_drained(board, end),
         "cpu_us": cpu / 1e3 / board.jobs,
         "peak_mib": processes.memory_mib(os.getpid())[1],
         "bytes_a_job": (stored - bare) * 1048576 / board.jobs,
     }
 
 
-def _drained(board: Board, settled: int | None) -> Result:
+def _drained(board: Board, end: int | None) -> Result:
     counts = bytes(board.counts)
     if not board.exact:
         raise Void(f"ran once: {counts.count(1)}, never: {counts.count(0)}, of {board.jobs}")
     starts = board.starts.tolist()
     first, last = min(starts), max(starts)
-    rate = board.jobs / ((settled or last) - first) * 1e9
-    return {"jobs": board.jobs, "rate": rate, "settled": settled is not None, "load": os.getloadavg()[0]}
-
-
-async def _settled(subject: Subject) -> int | None:
-    """When the store first showed that nothing is left, in ns; None where it cannot tell."""
-    deadline = time.monotonic() + 30
-    while left := await subject.left():
-        if time.monotonic() > deadline:
-            raise Void(f"{left} jobs never settled")
-        await asyncio.sleep(0.002)
-    return None if left is None else time.time_ns()
-
-
-def _check_ends(spec: Spec, before: Any, after: Any) -> None:
-    if before is None or after is None:
-        return
-    dead = failing(spec["jobs"]) if spec["kind"] == "failing" else 0
-    expected = {"done": spec["jobs"] - dead, "dead": dead}
-    found = {state: after[state] - before[state] for state in expected}
-    if found != expected:
-        raise Void(f"the store shows {found}, not {expected}")
+    rate = board.jobs / ((end or last) - first) * 1e9
+    return {"jobs": board.jobs, "rate": rate, "settled": end is not None, "load": os.getloadavg()[0]}
 
 
 def _resident_mib() -> float:

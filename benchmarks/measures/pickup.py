@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from benchmarks import processes
 from benchmarks.board import Board
-from benchmarks.measures.watching import Result, Spec, all_started, board_of
+from benchmarks.measures.watching import Result, Spec, all_started, board_of, quantile
 from benchmarks.subject import Subject, Void
 
 
@@ -58,12 +58,8 @@ async def _picked_up(subject: Subject, board: Board, spec: Spec, workers: Sequen
     from_return = sorted((start - back) / 1e6 for start, back in zip(starts[3:], returns[3:], strict=True))
     return {
         "jobs": len(from_call),
-        "p50_ms": _quantile(from_call, 0.5),
-        "p99_ms": _quantile(from_call, 0.99),
-        "after_return_p50_ms": _quantile(from_return, 0.5),
+        "p50_ms": quantile(from_call, 0.5),
+        "p99_ms": quantile(from_call, 0.99),
+        "after_return_p50_ms": quantile(from_return, 0.5),
         "load": os.getloadavg()[0],
     }
-
-
-def _quantile(sorted_values: Sequence[float], part: float) -> float:
-    return sorted_values[min(len(sorted_values) - 1, int(part * len(sorted_values)))]

@@ -50,6 +50,25 @@ def test_drains_over_piles_are_compared_and_drawn(tmp_path):
     assert "drain with a million finished jobs" in done.stdout
 
 
+def test_schedules_fire_in_one_process(tmp_path):
+    done = run(tmp_path, "--stores", "memory", "--subjects", "treadle", "--what", "punctual,firing")
+    assert done.returncode == 0, done.stderr
+    punctual, firing = records_of(tmp_path)
+    assert 0 <= punctual["p50_ms"] <= punctual["max_ms"] and punctual["start_p99_ms"] > 0
+    assert firing["jobs"] == 20 and 0 < firing["enqueued_s"] <= firing["run_s"]
+    assert "lateness of a schedule's job" in done.stdout and "20 schedules due at one second" in done.stdout
+
+
+def test_schedules_fire_in_other_processes(tmp_path):
+    done = run(tmp_path, "--stores", "sqlite", "--subjects", "treadle FULL", "--what", "punctual,firing2")
+    assert done.returncode == 0, done.stderr
+    punctual, firing = records_of(tmp_path)
+    assert (punctual["workers"], firing["workers"]) == (1, 2)
+    assert punctual["jobs"] == 2 and firing["jobs"] == 20
+    [report] = tmp_path.glob("*.md")
+    assert "| treadle FULL, 2 workers | 20.0 |" in report.read_text()
+
+
 def test_an_unknown_word_is_refused(tmp_path):
     done = run(tmp_path, "--stores", "mysql")
     assert done.returncode == 2 and "'mysql' is none of" in done.stderr
