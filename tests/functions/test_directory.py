@@ -209,6 +209,81 @@ async def test_a_known_function_is_found_for_a_minute_without_the_store(here: Pl
     assert await directory.get("x") == added
 
 
+@in_memory
+async def test_an_outage_is_told_once_for_all_functions(here: Place) -> None:
+    store, logger = FaultyStore(here.store()), logging.getLogger("treadle.test.directory.away")
+    told: list[str] = []
+    logger.addFilter(lambda record: told.append(record.getMessage()) or False)
+    directory = Directory(store, here.clock, logger)
+    names = [f"f-{number}" for number in range(50)]
+    for name in names:
+        await directory.add(name, URL)
+        await directory.get(name)
+    here.time.advance(2)
+    store.fail_before("get_document")
+    for _ in range(2):
+        for name in [*names, "ghost-1", "ghost-2"]:
+            await asyncio.gather(directory.get(name), return_exceptions=True)
+        here.time.advance(2)
+    assert told == ["the functions: the store failed, trying again: the store cannot be reached (a fault that the test set)"]
+    store.heal()
+    for _ in range(2):
+        for name in names:
+            await directory.get(name)
+        async with asyncio.timeout(20):
+            while any(reading.under_way for reading in directory._readings.values()):
+                await asyncio.sleep(0)  # the last values serve while it is looked whether the store is back
+        here.time.advance(2)
+    assert len(told) == 2 and told[1].startswith("the functions: the store is back after ")
+
+
+@in_memory
+async def test_a_bad_document_is_no_outage_and_is_refused_at_once(here: Place) -> None:
+    store, logger = here.store(), logging.getLogger("treadle.test.directory.bad")
+    told: list[str] = []
+    logger.addFilter(lambda record: told.append(record.getMessage()) or False)
+    directory = Directory(store, here.clock, logger)
+    await directory.add("x", URL)
+    await directory.get("x")
+    await store.put_document(NAMESPACE, "x", ["bad"], now=here.clock.for_store())
+    here.time.advance(2)
+    for _ in range(3):
+        with pytest.raises(BadFunction):
+            await directory.get("x")
+    assert told == []
+
+
+class Held:
+    """A store whose reads wait until they may go on."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.reads = 0
+        self.go_on = asyncio.Event()
+
+    async def get_document(self, *values: Any, **options: Any) -> Any:
+        self.reads += 1
+        await self.go_on.wait()
+        return await self.inner.get_document(*values, **options)
+
+
+@in_memory
+async def test_a_name_that_is_being_read_is_not_forgotten(here: Place) -> None:
+    """Else its readers would begin again with another read, whose answer may overtake the first one's."""
+    held = Held(here.store())
+    directory = Directory(held, here.clock)  # type: ignore[arg-type]  # it only reads
+    readers = [asyncio.create_task(directory.get(f"ghost-{number}")) for number in range(REMEMBERED + 300)]
+    async with asyncio.timeout(20):
+        while held.reads < len(readers):
+            await asyncio.sleep(0)
+        held.go_on.set()
+        assert {type(one) for one in await asyncio.gather(*readers, return_exceptions=True)} == {NotFound}
+    assert held.reads == len(readers)
+    with pytest.raises(NotFound):
+        await directory.get("one-more")
+    assert len(directory._readings) <= REMEMBERED
+
+
 # -- what is stored is checked
 
 
@@ -221,6 +296,7 @@ async def test_a_known_function_is_found_for_a_minute_without_the_store(here: Pl
         {"secret": "s"},
         {"secret": "", "active": True},
         {"secret": 7, "active": True},
+        {"secret": "s\0", "active": True},
         {"secret": "s", "active": 1},
         {"secret": "s", "active": True, "url": "nowhere"},
         {"secret": "s", "active": True, "url": 7},

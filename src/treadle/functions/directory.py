@@ -14,6 +14,7 @@ from treadle.core.errors import InvalidArgument, NotFound, StoreError
 from treadle.core.payload import JSON
 from treadle.core.store import Document, Documents
 from treadle.engine.clock import EngineClock
+from treadle.engine.outage import Outage
 from treadle.functions.documents import change_document, every_document
 from treadle.functions.fail_on import FailOn
 from treadle.functions.function import Function, checked_concurrency, checked_function_name, checked_method, checked_url
@@ -34,7 +35,10 @@ class BadFunction(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """What a read found. A bad document is an answer of the store's, and no failure of it."""
+
     function: Function | None
+    bad: BadFunction | None = None
 
 
 class Directory:
@@ -47,15 +51,22 @@ class Directory:
         self._store = store
         self._clock = clock or EngineClock()
         self._logger = logger
+        self._outage = Outage("the functions", logger)
         self._readings: dict[str, Reading[_Found]] = {}
         self._told: set[str] = set()
 
     async def get(self, name: str) -> Function:
-        """The function, from one read a second that all who ask share. Raises `NotFound`."""
-        reading = self._readings.get(name)
-        if reading is None:
-            reading = self._remember(name)
-        found = reading.fresh() or await reading.value()
+        """The function, from one read a second that all who ask share. Raises `NotFound`.
+
+        It is never older than one that was answered before.
+        """
+        while True:
+            reading = self._readings.get(name) or self._remember(name)
+            found = reading.fresh() or await reading.value()
+            if self._readings.get(name) is reading:
+                break  # else it was changed here meanwhile, perhaps after that read had begun
+        if found.bad is not None:
+            raise found.bad.with_traceback(None)  # shared: else each raising would add to it
         if found.function is None:
             raise _not_found(name)
         return found.function
@@ -104,9 +115,10 @@ class Directory:
         """The function's document, made where there is none: for one in the functions folder. Raises `InvalidArgument`."""
         new = Function(checked_function_name(name), secret=new_key("function"))
         document = await self._store.get_document(NAMESPACE, name, now=self._clock.for_store())
-        if document is not None:
-            return _function(name, document.value)
-        return await self._change(name, lambda now: now or new)
+        if document is None:
+            return await self._change(name, lambda now: now or new)
+        self._readings.pop(name, None)  # which may say for another second that there is none
+        return _function(name, document.value)
 
     async def secret(self, name: str) -> str:
         """What the calls of a function in the functions folder are signed with; made where there is none yet."""
@@ -141,16 +153,20 @@ class Directory:
 
     def _remember(self, name: str) -> Reading[_Found]:
         if len(self._readings) >= REMEMBERED:  # jobs may name any number of functions that do not exist
-            absent = [other for other, reading in self._readings.items() if reading.last is None or not reading.last.function]
-            for other in absent or [next(iter(self._readings))]:  # what exists is worth more, above all in an outage
+            free = [other for other, reading in self._readings.items() if not reading.under_way]
+            absent = [other for other in free if not (last := self._readings[other].last) or not last.function]
+            for other in absent or free[:1]:  # what exists is worth more, above all in an outage
                 del self._readings[other]
-        reading = Reading(f"the function {name}", lambda: self._look(name), self._clock, self._logger)
+        reading = Reading(f"the function {name}", lambda: self._look(name), self._clock, self._logger, outage=self._outage)
         self._readings[name] = reading
         return reading
 
     async def _look(self, name: str) -> _Found:
         document = await self._store.get_document(NAMESPACE, name, now=self._clock.for_store())
-        return _Found(None if document is None else _function(name, document.value))
+        try:
+            return _Found(None if document is None else _function(name, document.value))
+        except BadFunction as error:
+            return _Found(None, error)
 
 
 def _not_found(name: str) -> NotFound:
@@ -178,7 +194,7 @@ def _value(function: Function) -> JSON:
 def _function(name: str, value: JSON) -> Function:
     """The function of a stored value. Raises `BadFunction` for one that is none."""
     match value:
-        case {"secret": str(secret), "active": bool(active), **rest} if secret:
+        case {"secret": str(secret), "active": bool(active), **rest} if secret and secret.isprintable():
             url, fail_on, concurrency = rest.get("url"), rest.get("fail_on"), rest.get("concurrency")
             try:
                 return Function(

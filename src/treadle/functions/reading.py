@@ -24,17 +24,23 @@ class Reading(Generic[T]):
 
     A value serves for `FRESH` seconds, counted from the beginning of its read. No read begins sooner than `SPACING` seconds
     after the one before. While the store is away, or silent for `PATIENCE` seconds, the last value serves for `stale`
-    seconds, which is logged.
+    seconds, which is logged; where several have the same `outage`, once for all of them.
     """
 
     def __init__(
-        self, what: str, read: Callable[[], Awaitable[T]], clock: EngineClock, logger: logging.Logger, stale: float = STALE
+        self,
+        what: str,
+        read: Callable[[], Awaitable[T]],
+        clock: EngineClock,
+        logger: logging.Logger,
+        stale: float = STALE,
+        outage: Outage | None = None,
     ) -> None:
         self._what = what
         self._read = read
         self._clock = clock
         self._stale = stale
-        self._outage = Outage(what, logger)
+        self._outage = outage or Outage(what, logger)
         self._value: T | None = None
         self._read_at = 0.0
         self._begun = 0  # reads so far, and which of them gave the value
@@ -51,6 +57,11 @@ class Reading(Generic[T]):
     def last(self) -> T | None:
         """The value that was read last, however long ago; None before the first."""
         return self._value
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a read is under way, which somebody may be waiting for."""
+        return self._task is not None
 
     async def value(self) -> T:
         """The value. Raises what the read raised, a `StoreError` only where there is no last value that still serves."""

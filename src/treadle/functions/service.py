@@ -97,7 +97,7 @@ class FunctionsService:
         self.catalogue = Catalogue(directory, self._hosts, self._clock)
         self._caller = Caller(logger=self._logger)
         registry = FunctionRegistry(
-            Calls(self.catalogue, self._caller, lambda: self._current.timeout, self.metrics).run,
+            Calls(self.catalogue, self._caller, lambda: self._current.timeout, self.metrics, self._logger).run,
             self.catalogue.limits,
             lambda: store.pending_names([FUNCTIONS_QUEUE]),
             lambda: self._engine.worker.running,

@@ -14,6 +14,7 @@ from treadle.functions.caller.opening import Opening
 from treadle.functions.caller.place import Place, place
 from treadle.functions.caller.pool import Pool
 from treadle.functions.caller.request import request_head
+from treadle.functions.shortage import check_for_files
 
 
 class Caller:
@@ -53,7 +54,8 @@ class Caller:
         """Call the function `name` at `url`, and answer as soon as the headers of its answer are whole, whatever its status.
 
         `seconds` is for everything: looking the host up, connecting, sending, waiting, and the body, which is read on after
-        the return. Raises `CallFailed` where no answer was got. A cancelled call closes its connection at once.
+        the return. Raises `CallFailed` where no answer was got, a `Shortage` where it is this process that could not call. A
+        cancelled call closes its connection at once.
         """
         loop = asyncio.get_running_loop()
         now = loop.time()
@@ -107,10 +109,13 @@ class Caller:
             raise
 
     async def _open(self, loop: asyncio.AbstractEventLoop, connection: Connection, at: Place, deadline: float) -> None:
-        if at.tls and self._tls is None:
-            self._tls = ssl.create_default_context()
         sock = await self._opening.connect(at)
         if at.tls:
+            try:
+                self._tls = self._tls or _trusting_the_system()
+            except OSError:
+                sock.close()
+                raise
             await loop.create_connection(
                 lambda: connection,
                 sock=sock,
@@ -120,6 +125,11 @@ class Caller:
             )
         else:
             await loop.create_connection(lambda: connection, sock=sock)
+
+
+def _trusting_the_system() -> ssl.SSLContext:
+    check_for_files()  # where none can be opened, certificates are left out without a word, and it would trust nobody for ever
+    return ssl.create_default_context()
 
 
 def _answer(outcome: Outcome, name: str, seconds: float) -> Answer:

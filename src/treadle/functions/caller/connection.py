@@ -13,6 +13,7 @@ from treadle.functions.caller.answer import Reading
 from treadle.functions.caller.failures import Unanswered, tls_words
 from treadle.functions.caller.place import Place
 from treadle.functions.caller.pool import Pool
+from treadle.functions.shortage import lacking
 
 Outcome = int | Unanswered
 REQUEST_TIMEOUT = 408
@@ -226,6 +227,8 @@ class Connection(asyncio.Protocol):
         self.drop()
 
     def _loss(self, exc: Exception | None) -> Unanswered:
+        if exc is not None and not self._tls and (what := lacking(exc)) is not None:
+            return Unanswered("was not heard", lacking=what)
         match exc:
             case ssl.SSLError():
                 did = f"broke TLS off ({tls_words(exc)})"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from treadle.core.signals import CallFailed
 from treadle.functions.caller.place import Place
+from treadle.functions.shortage import Shortage, lacking
 
 _UNKNOWN = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)})
 
@@ -20,17 +21,20 @@ class Unanswered:
     """What became of a request that got no answer: `what` the function did, or at which point its time was up.
 
     `unseen`: over a connection that was kept from an earlier call, this means that it had been closed by then, and that
-    nobody has seen the request.
+    nobody has seen the request. `lacking` is what was lacking here, if it was that.
     """
 
     what: str
     timed_out: bool = False
     unseen: bool = False
+    lacking: str | None = None
 
     def failure(self, name: str, seconds: float) -> CallFailed:
         """The failure of a call that had so many seconds."""
         if self.timed_out:
             return timed_out(name, seconds, self.what)
+        if self.lacking is not None:
+            return Shortage(f"Function {name!r} cannot be reached: {self.lacking}", self.lacking)
         return CallFailed(f"Function {name!r} cannot be reached: it {self.what}")
 
 
@@ -41,7 +45,9 @@ def timed_out(name: str, seconds: float, doing: str) -> CallFailed:
 
 
 def unreachable(name: str, place: Place, error: Exception) -> CallFailed:
-    """The failure of a call that came to no connection."""
+    """The failure of a call that came to no connection; a `Shortage` where it did for want of something here."""
+    if (what := lacking(error)) is not None:
+        return Shortage(f"Function {name!r} cannot be reached: {what}", what)
     return CallFailed(f"Function {name!r} cannot be reached: {_reason(place, error)}")
 
 
@@ -84,9 +90,6 @@ def _of_system(place: Place, errors: Sequence[Exception]) -> str:
         (errno.EHOSTUNREACH, f"there is no route to {place.where}"),
         (errno.ETIMEDOUT, f"{place.where} did not take the connection up"),
         (errno.ECONNRESET, f"the connection was reset by {place.where}"),
-        (errno.EMFILE, "this process has too many open files"),
-        (errno.ENFILE, "this machine has too many open files"),
-        (errno.EADDRNOTAVAIL, "this machine has no free port left"),
     ):
         if number in numbers:
             return words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -52,10 +53,26 @@ async def _connected(address: _Address) -> socket.socket:
     try:
         sock.setblocking(False)
         await asyncio.get_running_loop().sock_connect(sock, where)
-    except BaseException:
+    except BaseException as error:
         sock.close()
+        if isinstance(error, OSError) and error.errno == errno.EADDRNOTAVAIL and not _can_be_sent_to(address):
+            raise OSError(errno.ENETUNREACH, "this machine has no address to call it from") from None
         raise
     return sock
+
+
+def _can_be_sent_to(address: _Address) -> bool:
+    """Whether there is a way to the address at all: no free port, and no address such as ::1 here, give the same error.
+
+    Nothing is sent: datagrams have no connections, but ports of their own, and are routed in the same way.
+    """
+    family, where = address
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as sock:
+            sock.connect(where)
+    except OSError as error:
+        return error.errno != errno.EADDRNOTAVAIL
+    return True
 
 
 async def _first_connected(addresses: Sequence[_Address]) -> socket.socket:

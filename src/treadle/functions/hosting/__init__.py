@@ -2,6 +2,6 @@
 
 from treadle.functions.hosting.declaration import FolderFunction
 from treadle.functions.hosting.hosts import Hosts
-from treadle.functions.hosting.keeper import HostState
+from treadle.functions.hosting.keeper import HostState, Retired
 
-__all__ = ["FolderFunction", "HostState", "Hosts"]
+__all__ = ["FolderFunction", "HostState", "Hosts", "Retired"]

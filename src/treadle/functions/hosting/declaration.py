@@ -13,6 +13,7 @@ from treadle.core.errors import InvalidArgument
 from treadle.functions.fail_on import FailOn
 from treadle.functions.function import Method
 from treadle.functions.hosting.manifest import MANIFEST, Manifest
+from treadle.functions.shortage import lacking
 
 MAIN = "main.py"
 RUNTIME = "treadle.functions.hosting.runtime"
@@ -44,7 +45,10 @@ class FolderFunction:
 
 
 def declared(name: str, folder: Path) -> FolderFunction | None:
-    """The function of that folder, or None where it has neither `main.py` nor `function.toml`. Raises nothing."""
+    """The function of that folder, or None where it has neither `main.py` nor `function.toml`.
+
+    Raises `OSError` where it cannot be said, since something is lacking here.
+    """
     stamp = _stamp(folder, [MANIFEST, MAIN])  # before they are read: a change meanwhile is then noticed at the next look
     found = {file for file, *_ in stamp}
     if not found:
@@ -56,7 +60,10 @@ def declared(name: str, folder: Path) -> FolderFunction | None:
     except InvalidArgument as error:
         return FolderFunction(name, folder, broken=str(error), stamp=stamp)
     except OSError as error:
-        return FolderFunction(name, folder, broken=f"{MANIFEST} cannot be read: {error.strerror}", stamp=stamp)
+        if lacking(error):
+            raise
+        # Without a stamp, so that every look reads it again: what mends it, a right to read, say, changes no file.
+        return FolderFunction(name, folder, broken=f"{MANIFEST} cannot be read: {error.strerror}")
     function = FolderFunction(
         name,
         folder,
@@ -79,7 +86,7 @@ def unchanged(function: FolderFunction) -> bool:
 
 
 def wholly_unchanged(function: FolderFunction) -> bool:
-    """Whether all of its files are still the same."""
+    """Whether all of its files are still the same. Raises as `declared` does."""
     return unchanged(function) and function.others == _others(function)
 
 
@@ -88,7 +95,9 @@ def _others(function: FolderFunction) -> Stamp:
         return _stamp(function.folder, function.command)
     try:
         return _stamp(function.folder, sorted(path.name for path in function.folder.iterdir() if path.suffix == ".py"))
-    except OSError:
+    except OSError as error:
+        if lacking(error):
+            raise
         return ()
 
 

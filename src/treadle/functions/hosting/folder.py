@@ -9,6 +9,7 @@ from treadle.core.errors import InvalidArgument
 from treadle.functions.function import checked_function_name
 from treadle.functions.hosting.declaration import MAIN, FolderFunction, declared, unchanged, wholly_unchanged
 from treadle.functions.hosting.manifest import MANIFEST
+from treadle.functions.shortage import lacking
 
 
 class Folder:
@@ -31,14 +32,20 @@ class Folder:
         for path in self._folders():
             if self._is_for_a_function(path):
                 known = self._known.get(path.name)
-                function = known if known is not None and wholly_unchanged(known) else self._read(path.name, path)
+                try:
+                    function = known if known is not None and wholly_unchanged(known) else self._read(path.name, path)
+                except OSError:
+                    function = known  # something is lacking here: what is known holds until it can be looked at again
                 if function is not None:
                     found[path.name] = function
         self._known = dict(sorted(found.items()))
         return self._known
 
     def fresh(self, name: str) -> FolderFunction | None:
-        """One function, as its `function.toml` and `main.py` are at this moment, and its other files were at the last look."""
+        """One function, as its `function.toml` and `main.py` are at this moment, and its other files were at the last look.
+
+        Raises `OSError` where nothing is known of it, and something is lacking here so that it cannot be read.
+        """
         try:
             checked_function_name(name)
         except InvalidArgument:
@@ -48,7 +55,12 @@ class Folder:
         known = self._known.get(name)
         if known is not None and unchanged(known):
             return known
-        function = self._read(name, self._path / name)
+        try:
+            function = self._read(name, self._path / name)
+        except OSError:
+            if known is None:
+                raise
+            return known
         if function is not None or known is not None:
             others = {key: value for key, value in self._known.items() if key != name}
             self._known = dict(sorted((others | ({} if function is None else {name: function})).items()))
@@ -58,6 +70,8 @@ class Folder:
         try:
             return [] if self._path is None else sorted(path for path in self._path.iterdir() if path.is_dir())
         except OSError as error:
+            if lacking(error):
+                return [function.folder for function in self._known.values()]
             if not isinstance(error, FileNotFoundError):
                 self._tell("", "the functions folder %s cannot be read: %s", self._path, error.strerror)
             return []

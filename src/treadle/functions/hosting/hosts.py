@@ -17,6 +17,8 @@ from treadle.functions.hosting.keeper import HostState, Keeper, Premises, Retire
 from treadle.functions.hosting.pace import Pace
 from treadle.functions.hosting.ports import free_port
 from treadle.functions.hosting.wards import Wards
+from treadle.functions.seldom import SeldomLog
+from treadle.functions.shortage import Shortage, lacking
 
 
 async def _unguessable(name: str) -> str:
@@ -50,7 +52,8 @@ class Hosts:
         self._pace = replace(pace or Pace(), ready_within=ready_within, stop_within=stop_within)
         self._retire_within = retire_within or (lambda: self._pace.retire_within)
         self._wards = Wards(logger, stop_within)
-        self._premises = Premises(environment, logger, self._wards, free_port, self._pace)
+        self._seldom_log = SeldomLog(logger)
+        self._premises = Premises(environment, logger, self._seldom_log, self._wards, free_port, self._pace)
         self._logger = logger
         self._secret = secret
         self._keepers: dict[str, Keeper] = {}
@@ -81,23 +84,26 @@ class Hosts:
     async def place(self, name: str, secret: str, seconds: float) -> str:
         """The base URL of the function's ready process, which is started if it does not run, within so many seconds.
 
-        Raises `CallFailed` where there is none, saying why. A pause after a crash is waited for if it ends within 5 s.
+        That process has this secret: one that has another gives way to a new one. So call this without a pause after looking
+        the secret up. Raises `CallFailed` where there is no process, saying why, and `Retired` where the process was replaced
+        while it was waited for: look the function up again. A pause after a crash is waited for if it ends within 5 s.
         """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        while True:
-            if self._stopping:
-                raise CallFailed(f"Function '{name}' cannot be reached: the service is stopping")
-            function = self._folder.fresh(name)
-            if function is None:
-                raise CallFailed(f"Function '{name}' not found")
-            if function.broken is not None:
-                self._retire(name, "is broken now")
-                raise CallFailed(f"Function '{name}' cannot be reached: {function.broken}")
-            try:
-                return await self._keeper(function, secret).place(deadline - loop.time())
-            except Retired:
-                continue  # its files changed while it was started
+        self._refuse_when_stopping(name)
+        function = self._fresh(name)
+        if function is None:
+            raise CallFailed(f"Function '{name}' not found")
+        if function.broken is not None:
+            self._retire(name, "is broken now")
+            raise CallFailed(f"Function '{name}' cannot be reached: {function.broken}")
+        keeper = self._keeper(function, secret)
+        try:
+            url = await keeper.place(seconds)
+            if self._keepers.get(name) is not keeper:
+                raise Retired  # in the moment in which it became ready
+        except Retired:
+            self._refuse_when_stopping(name)
+            raise
+        return url
 
     async def stop(self, within: float | None = None) -> None:
         """End every process, and wait until all are gone; safe twice, and before `start`.
@@ -119,10 +125,21 @@ class Hosts:
     def _present(self) -> dict[str, FolderFunction]:
         return self._folder.look() if self._watch is None else self._folder.known
 
+    def _fresh(self, name: str) -> FolderFunction | None:
+        try:
+            return self._folder.fresh(name)
+        except OSError as error:
+            what = lacking(error) or str(error.strerror)
+            raise Shortage(f"Function '{name}' cannot be reached: {what}", what) from None
+
+    def _refuse_when_stopping(self, name: str) -> None:
+        if self._stopping:
+            raise CallFailed(f"Function '{name}' cannot be reached: the service is stopping")
+
     def _keeper(self, function: FolderFunction, secret: str) -> Keeper:
         """The keeper of this version of the function: the one there is, or a new one in its place."""
         keeper = self._keepers.get(function.name)
-        if keeper is None or keeper.function != function or keeper.secret != secret:
+        if keeper is None or keeper.ended or keeper.function != function or keeper.secret != secret:
             self._retire(function.name, "has changed")
             keeper = self._keepers[function.name] = Keeper(function, secret, self._premises)
         return keeper
@@ -144,21 +161,33 @@ class Hosts:
     async def _guarded_round(self) -> None:
         try:
             await self._round()
-        except StoreError as error:
-            self._logger.warning("functions that start with the service wait for their secrets: %s", error)
-        except Exception:
-            self._logger.exception("looking at the functions folder failed, and goes on")
+        except Exception as error:
+            if what := error.lacking if isinstance(error, Shortage) else lacking(error):
+                self._seldom_log.warning("the functions folder cannot be looked at, and stays as it was: %s", what)
+            else:
+                self._logger.exception("looking at the functions folder failed, and goes on")
 
     async def _round(self) -> None:
         """Stop what is gone, and see that what starts with the service runs."""
         functions = await asyncio.to_thread(self._folder.look)
         for name in [*self._keepers]:
-            if name not in functions and self._folder.fresh(name) is None:  # it may have come after the look
+            if name not in functions and self._fresh(name) is None:  # it may have come after the look
                 self._retire(name, "is gone")
         for function in functions.values():
             if function.start == "service" and function.broken is None:
-                keeper = self._keepers.get(function.name)
-                if keeper is None or keeper.function != function:
-                    secret = await self._secret(function.name) if keeper is None else keeper.secret
-                    if not self._stopping:
-                        self._keeper(function, secret)
+                await self._see_that_it_runs(function.name)
+
+    async def _see_that_it_runs(self, name: str) -> None:
+        try:
+            secret = None if name in self._keepers else await self._secret(name)
+        except StoreError as error:
+            self._seldom_log.warning("functions that start with the service wait for their secrets: %s", error)
+            return
+        # Meanwhile a call may have started it, from newer files and with a newer secret.
+        function, keeper = self._fresh(name), self._keepers.get(name)
+        if self._stopping or function is None or function.start != "service" or function.broken is not None:
+            return
+        if keeper is not None:
+            secret = keeper.secret
+        if secret is not None:
+            self._keeper(function, secret)

@@ -20,6 +20,8 @@ from treadle.functions.hosting.pace import Pace
 from treadle.functions.hosting.ports import listens, taken
 from treadle.functions.hosting.program import CannotStart, Program, ending
 from treadle.functions.hosting.wards import Wards
+from treadle.functions.seldom import SeldomLog
+from treadle.functions.shortage import Shortage, lacking
 
 State = Literal["starting", "ready", "waiting", "stopping"]
 OUTPUT_LOGGER = "treadle.functions"
@@ -28,6 +30,7 @@ _PORT = re.compile(r"\$(?:PORT\b|\{PORT\})")
 _FIRST_LOOK, _LAST_LOOK = 0.02, 0.25  # how soon a starting process is looked at again
 _STRANGER_TIME = 5.0  # for a process that cannot listen on its port, since another program does, to end
 _MOST_OF_LAST = 300
+_UNKNOWN, _STRANGE = "unknown", "another program's"  # what a look may find, beside what is wrong
 
 
 class Retired(Exception):
@@ -40,6 +43,7 @@ class Premises:
 
     environment: Callable[[], Mapping[str, str]]
     logger: logging.Logger
+    seldom_log: SeldomLog
     wards: Wards
     free_port: Callable[[], int]
     pace: Pace
@@ -75,6 +79,7 @@ class Keeper:
         self._restarts = 0
         self._failures = 0
         self._trouble = ""
+        self._lacking: str | None = None  # here, at the last start or look
         self._next_start = 0.0
         self._task = asyncio.create_task(self._keep(), name=f"treadle-function-{function.name}")
 
@@ -83,19 +88,27 @@ class Keeper:
         pid = None if self._program is None else self._program.pid
         return HostState(self.function.name, pid, self._port, self._state, self._restarts, self._since)
 
+    @property
+    def ended(self) -> bool:
+        """Whether it keeps nothing running any more."""
+        return self._task.done()
+
     async def place(self, seconds: float) -> str:
         """The address of the ready process, waited for at most so many seconds. Raises `CallFailed` and `Retired`."""
         deadline = self._loop.time() + seconds
         while self._state != "ready":
             left = deadline - self._loop.time()
-            if self._task.done():
+            if self.ended:
                 raise Retired
             if self._state == "waiting" and self._next_start - self._loop.time() > min(left, self._pace.patience):
                 raise self._failed()
             before, turned = self._state, self._turned
-            await asyncio.wait({turned}, timeout=max(left, 0))
+            either: set[asyncio.Future[State] | asyncio.Task[None]] = {turned, self._task}
+            await asyncio.wait(either, timeout=max(left, 0), return_when=asyncio.FIRST_COMPLETED)
+            if self.ended:
+                continue
             if not turned.done():
-                raise CallFailed(f"{self._unreached}: its process was not ready in the {seconds:.1f} s that the call had left")
+                raise self._failure(f"its process was not ready in the {seconds:.1f} s that the call had left")
             if before == "starting" and turned.result() == "waiting":
                 raise self._failed()  # the start that this call waited for
         return f"http://{probe.HOST}:{self._port}"
@@ -109,13 +122,13 @@ class Keeper:
             await self._program.stop(within)
             self._program = None
 
-    @property
-    def _unreached(self) -> str:
-        return f"Function '{self.function.name}' cannot be reached"
-
     def _failed(self) -> CallFailed:
         pause = max(0.0, self._next_start - self._loop.time())
-        return CallFailed(f"{self._unreached}: {self._trouble}; it is started again in {pause:.0f} s")
+        return self._failure(f"{self._trouble}; it is started again in {pause:.0f} s")
+
+    def _failure(self, why: str) -> CallFailed:
+        text = f"Function '{self.function.name}' cannot be reached: {why}"
+        return CallFailed(text) if self._lacking is None else Shortage(text, self._lacking)
 
     def _turn(self, state: State) -> None:
         self._state = state
@@ -128,22 +141,37 @@ class Keeper:
     async def _keep(self) -> None:
         name, logger = self.function.name, self._premises.logger
         while True:
+            self._lacking = None
             try:
-                self._trouble = await self._life()
+                self._trouble, self._lacking = await self._life(), None
             except CannotStart as error:
-                self._trouble = f"its process cannot be started: {error}"
-            except Exception:
-                logger.exception("the function '%s' could not be started", name)
-                self._trouble = "it could not be started, for a reason that the service's log tells"
-            self._program = self._port = None
-            self._failures += 1
-            pause = self._pace.pause(self._failures)
+                self._trouble, self._lacking = f"its process cannot be started: {error}", error.lacking
+            except Exception as error:
+                self._lacking = lacking(error)
+                if self._lacking is not None:
+                    self._trouble = f"its process cannot be started: {self._lacking}"
+                else:
+                    logger.exception("the function '%s' could not be started", name)
+                    self._trouble = "it could not be started, for a reason that the service's log tells"
+            await self._let_go()
+            if self._lacking is None:
+                self._failures += 1
+            log = logger if self._lacking is None else self._premises.seldom_log
+            pause = self._pace.pause(max(self._failures, 1))
             self._next_start = self._loop.time() + pause
             self._turn("waiting")
-            logger.warning("function '%s': %s; it is started again in %g s", name, self._trouble, pause)
+            log.warning("function '%s': %s; it is started again in %g s", name, self._trouble, pause)
             await asyncio.sleep(pause)
             self._restarts += 1
             self._turn("starting")
+
+    async def _let_go(self) -> None:
+        """End the program, whatever ended the keeping of it: one that lived on would do so unseen, beside its successor."""
+        if self._program is not None:
+            if self._state == "ready":
+                self._turn("stopping")
+            await self._program.stop(self._pace.stop_within)
+        self._program = self._port = None
 
     async def _life(self) -> str:
         """Start the process and see to it until it is gone; answers what ended it. Raises `CannotStart`."""
@@ -183,15 +211,14 @@ class Keeper:
         pause, strange_since = _FIRST_LOOK, None
         while not program.exited.done():
             left = deadline - self._loop.time()
-            if left <= 0:
+            if left <= 0 and self._lacking is None:  # else nobody knows whether it is ready
                 return f"its process was not ready within {within:g} s"
-            try:
-                trouble = await probe.trouble(port, self.function.health, min(left, self._pace.check_every))
-            except TimeoutError:
-                trouble = "busy"
-            if trouble is None and not program.exited.done():
-                if await asyncio.to_thread(listens, port, program.pid):
-                    return None
+            found = await self._look(port, min(max(left, _LAST_LOOK), self._pace.check_every), program)
+            if program.exited.done():
+                break
+            if found is None:
+                return None
+            if found == _STRANGE:
                 # Another program's port: then ours is about to end. Or the port of a helper elsewhere, such as a container.
                 strange_since = strange_since or self._loop.time()
                 if self._loop.time() - strange_since > _STRANGER_TIME:
@@ -211,10 +238,9 @@ class Keeper:
             if program.exited.done():
                 trouble = f"its process {ending(program.exited.result())}"
                 break
-            try:
-                found = await probe.trouble(port, self.function.health, self._pace.check_every)
-            except TimeoutError:
-                continue  # its queue of connections is full, since it is at work: ending it would end what it works at
+            found = await self._look(port, self._pace.check_every)
+            if found == _UNKNOWN:
+                continue  # ending what is busy would end what it works at
             failures = failures + 1 if found else 0
             trouble = f"it failed {failures} checks in a row, the last one because {found}"
         if self._loop.time() - ready_at >= self._pace.steady_after:
@@ -222,6 +248,24 @@ class Keeper:
         self._turn("stopping")
         await program.stop(self._pace.stop_within)
         return _with_last(trouble, output)
+
+    async def _look(self, port: int, within: float, owner: Program | None = None) -> str | None:
+        """What is wrong, and with an owner whether the port is its, else `_STRANGE`; `_UNKNOWN` where it cannot be said."""
+        what: str | None = None
+        try:
+            found = await probe.trouble(port, self.function.health, within)
+            if found is None and owner is not None and not owner.exited.done():
+                found = None if await asyncio.to_thread(listens, port, owner.pid) else _STRANGE
+        except TimeoutError:
+            found = _UNKNOWN  # its queue of connections is full, since it is at work
+        except (OSError, RuntimeError) as error:
+            what = lacking(error)
+            if what is None:
+                raise
+            found = _UNKNOWN
+            self._premises.seldom_log.warning("whether functions are well cannot be seen: %s", what)
+        self._lacking = what
+        return found
 
 
 def _with_last(trouble: str, output: Output) -> str:

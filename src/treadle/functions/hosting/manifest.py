@@ -39,7 +39,7 @@ class Manifest:
         """The manifest in that file. Raises `InvalidArgument`, in one line that begins with the file's name, and `OSError`."""
         try:
             values = tomllib.loads(path.read_bytes().decode())
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidArgument(f"{MANIFEST} is no TOML: {error}") from None
         unknown = sorted(set(values) - set(_CHECKS))
         if unknown:

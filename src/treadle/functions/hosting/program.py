@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ from typing import cast
 
 from treadle.functions.hosting.output import Output
 from treadle.functions.hosting.wards import Wards
+from treadle.functions.shortage import NO_PROCESS, lacking
 
 # The program is executed only after the warden knows of its group: a service that is killed in between leaves a shell that
 # reads the end of its input, and ends.
@@ -23,7 +25,11 @@ _AGAIN = 0.02
 
 
 class CannotStart(Exception):
-    """The program cannot be executed; the message says why, in a few words."""
+    """The program cannot be executed; the message says why, in a few words. `lacking` is what was lacking here, or None."""
+
+    def __init__(self, why: str, lacking: str | None = None) -> None:
+        super().__init__(why)
+        self.lacking = lacking
 
 
 class Program(asyncio.SubprocessProtocol):
@@ -61,7 +67,8 @@ class Program(asyncio.SubprocessProtocol):
                 start_new_session=True,
             )
         except OSError as error:
-            raise CannotStart(error.strerror or str(error)) from None
+            what = NO_PROCESS if error.errno == errno.EAGAIN else lacking(error)
+            raise CannotStart(what or error.strerror or str(error), what) from None
         wards.add(program.pid)
         gate = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
         gate.write(b"\n")
