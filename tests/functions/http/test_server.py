@@ -485,7 +485,7 @@ def test_a_client_that_goes_is_noticed_by_who_waits_for_it(pipelined: bool, capl
                 waiting.set()
             noticed.set()
 
-        async with serving(app) as server:
+        async with serving(app, linger=0.1) as server:
             async with client(server.port) as peer:
                 await peer.send(get() * (1 + pipelined))
                 await waiting.wait()

@@ -6,9 +6,9 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, get_args
 
 import click
 from click.core import ParameterSource
@@ -24,7 +24,7 @@ from treadle.cli.orphans import reap_orphans
 from treadle.cli.output import Out, OutputFailed, ReaderGone
 from treadle.cli.parameters import PlainInteger
 from treadle.cli.signals import StopSignals
-from treadle.cli.stopping import stopped
+from treadle.cli.stopping import stopped, unless
 from treadle.core.store import Store
 from treadle.stores import shown
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from treadle.functions.identity import KeyRole
     from treadle.functions.service import FunctionsService, Role, Started
 
-T = TypeVar("T")
 PORT = 8700
 DUTIES = {"all": "API, scheduler and worker", "api": "API", "worker": "scheduler and worker"}
 _logger = logging.getLogger("treadle")
@@ -77,6 +76,7 @@ def command(
     signals.install()
     form: Form = log_format or ("text" if sys.stderr is not None and sys.stderr.isatty() else "json")
     service_class = _service()
+    _raise_limits()
     store = open_chosen(must_exist=False, secrets=True)
     configure_logging(log_level, form)
     if form == "json":
@@ -116,6 +116,12 @@ def _service() -> type[FunctionsService]:
     return FunctionsService
 
 
+def _raise_limits() -> None:
+    from treadle.functions.http.descriptors import raise_limit  # of the same extra, which is there by then
+
+    raise_limit()
+
+
 def _as_json(text: str) -> str:
     return JsonFormatter().format(logging.LogRecord(_logger.name, logging.INFO, "", 0, text, None, None))
 
@@ -126,7 +132,7 @@ async def _serve(service: FunctionsService, store: Store, signals: StopSignals, 
     reaping = asyncio.create_task(reap_orphans())
     try:
         try:
-            started = await _unless(stop, lambda: service.start(told.beginning))
+            started = await unless(stop, lambda: service.start(told.beginning))
         finally:
             if not service.ready:
                 told.keys(service.made)  # which nobody would ever see otherwise
@@ -141,17 +147,6 @@ async def _serve(service: FunctionsService, store: Store, signals: StopSignals, 
     status = 1 if hurried else 0
     signals.ended(status)
     return status
-
-
-async def _unless(stop: asyncio.Event, start: Callable[[], Awaitable[T]]) -> T | None:
-    """Start, or give it up when a stop is asked for meanwhile: a store that does not answer must not hold that up."""
-    starting, asked = asyncio.ensure_future(start()), asyncio.create_task(stop.wait())
-    await asyncio.wait({starting, asked}, return_when=asyncio.FIRST_COMPLETED)
-    asked.cancel()
-    if not starting.done():
-        starting.cancel()
-    await asyncio.wait({starting, asked})
-    return None if starting.cancelled() else starting.result()
 
 
 class _Told:

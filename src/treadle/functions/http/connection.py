@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from typing import Any
 
 import httptools
@@ -15,6 +16,7 @@ from treadle.functions.http.head import METHODS, Head, Refusal, invalid, too_lar
 from treadle.functions.http.lifetime import Lifetime, State
 
 _KEPT = 80  # bytes of a head, to tell an unknown method from noise
+_PIECE = 2_048  # bytes that are parsed together: a hundred requests at most, where a read may bring ten thousand
 _logger = logging.getLogger("treadle")
 
 
@@ -23,7 +25,8 @@ class Connection(Lifetime):
 
     A request that is refused before the application sees it gets an answer in the API's envelope, after those before it.
     Against uvicorn's, there are bounds on the size of a head and on the time for one; trailers are dropped; an upgrade that
-    is not to be had is passed over, and the body behind it read; pipelined requests notice that their client has gone.
+    is not to be had is passed over, and the body behind it read; pipelined requests notice that their client has gone, and
+    most of them stay the bytes that they are until those before them are answered.
     """
 
     def __init__(self, config: Config, state: State) -> None:
@@ -36,10 +39,13 @@ class Connection(Lifetime):
         self._stopping = False
         self._half_closed = False
         self._thrown_away = 0
+        self._ahead = b""  # read and not parsed, since there are requests to be answered before
+        self._excess = False  # it came when there was no room
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
         """A client is there."""
         super().connection_made(transport)
+        self._excess = self._room.crowded
         self._wait(self._limits.head_seconds, self._head_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -53,14 +59,30 @@ class Connection(Lifetime):
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio reads the answer: whether to leave the other way open
         """The client sends no more. It gets the answers to what it has sent whole."""
-        if self._lost or not self._busy or not self._in_head:
+        if not self._busy or self._cut_short:
+            self._leave()
             return False
         self._half_closed = True
-        for exchange in (self._serving, *(queued for queued, _ in self.pipeline)):
-            if isinstance(exchange, Exchange):
-                exchange.half_closed = True
-                exchange.message_event.set()
+        self._watch_for_reset()
         return True
+
+    @property
+    def _cut_short(self) -> bool:
+        """Whether it is the request under way that would not be whole if there came no more."""
+        return not (self._deaf or self._in_head or self.pipeline or self._ahead)
+
+    def _watch_for_reset(self) -> None:
+        """Look after a while whether a client that sends no more has gone for good: its system then resets what we send."""
+        self._wait(self._limits.linger, self._provoke_reset)
+
+    def _provoke_reset(self) -> None:
+        if self._serving is not None and self._serving.meaningless:
+            self.transport.write(self._serving.meaningless)
+            self._wait(self._limits.linger, self._abort_if_reset)
+
+    def _abort_if_reset(self) -> None:
+        if self.transport.get_extra_info("socket").getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+            self.abort()  # asyncio does not look any more, as there is nothing to read
 
     def shutdown(self) -> None:
         """End it after the request under way."""
@@ -89,6 +111,21 @@ class Connection(Lifetime):
             if self._thrown_away > self._limits.thrown_away:
                 self.abort()
             return
+        self._ahead += data
+        self._read_ahead()
+
+    def _read_ahead(self) -> None:
+        """Parse what was read, unless there is a request that has to wait."""
+        data, self._ahead = self._ahead, b""
+        place = 0
+        while place < len(data) and not self.pipeline and not self._deaf:
+            self._take(data[place : place + _PIECE])
+            place += _PIECE
+        self._ahead = b"" if self._deaf else data[place:]
+        if len(self._ahead) >= self._limits.ahead:
+            self.flow.pause_reading()
+
+    def _take(self, data: bytes) -> None:
         self._taken += len(data)
         if self._in_head and len(self._opening) < _KEPT:
             self._opening += data[:_KEPT]
@@ -148,7 +185,7 @@ class Connection(Lifetime):
         if not self._busy:
             self._wait(0, None)
         head = Head(self.parser.get_method().decode("ascii"), self.url, self.parser.get_http_version(), self.headers)
-        refusal = head.refusal(self._limits.head)
+        refusal = self._no_room() or head.refusal(self._limits.head)
         scope: dict[str, Any] = self.scope  # type: ignore[assignment]  # made in on_message_begin, and completed here
         if refusal is not None:
             scope["method"] = head.method
@@ -165,6 +202,14 @@ class Connection(Lifetime):
             expect_100_continue=self.expect_100_continue,
         )
         self._take_on(exchange, self.app)
+
+    def _no_room(self) -> Refusal | None:
+        self._excess = self._excess and self._room.crowded
+        if not self._excess:
+            return None
+        return Refusal(
+            503, "too_many_connections", f"there are {self._room.most:,} clients, the most that are served; try again"
+        )
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
@@ -185,13 +230,15 @@ class Connection(Lifetime):
         """Answer the request, after those before it."""
         self.cycle = exchange
         if self._busy:
-            self.flow.pause_reading()
             self.pipeline.appendleft((exchange, app))
         else:
             self._serve(exchange, app)
 
     def _serve(self, exchange: Exchange, app: Any) -> None:
         self._serving = exchange
+        self._room.wake(self)
+        if self._half_closed:
+            self._watch_for_reset()
         task = self.loop.create_task(exchange.run_asgi(app))
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)
@@ -204,17 +251,22 @@ class Connection(Lifetime):
         if not exchange.keep_alive or self._stopping or self.transport.is_closing():
             self._leave(linger=(exchange.more_body or not self._stopping) and not self._half_closed)
             return
-        self.flow.resume_reading()
         if self.pipeline:
             following, app = self.pipeline.pop()
             assert isinstance(following, Exchange)  # none else is put there
             self._serve(following, app)
-        elif self._half_closed:
+        if not self.pipeline:
+            self.flow.resume_reading()
+            self._read_ahead()
+        if self._half_closed and (self._cut_short or not self._busy):
             self._leave()
+        elif self._busy or self._deaf:
+            pass
         elif self._in_head and self._opening:
+            self._room.rest(self)
             self._wait(self._limits.head_seconds, self._head_is_late)
         else:  # the next request has not begun, or a small body is still to be thrown away
-            self._wait(self._limits.idle, self._leave)
+            self._rest()
 
     def _refuse(self, refusal: Refusal) -> None:
         """Answer so, after the requests before it, and hear no more."""
@@ -224,7 +276,7 @@ class Connection(Lifetime):
 
     def _refused(self, refusal: Refusal) -> tuple[Exchange, Any]:
         scope = {"method": "GET", "http_version": "1.1", **(self.scope or {})}
-        headers = {"allow": ", ".join(METHODS)} if refusal.status == 405 else None
+        headers = {405: {"allow": ", ".join(METHODS)}, 503: {"retry-after": "1"}}.get(refusal.status)
         exchange = Exchange(scope, self.transport, self.flow, self._answered, unread=None, keep_alive=False)
         return exchange, failure(refusal.status, refusal.code, refusal.message, headers)
 

@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HEADER_RE, HEADER_VALUE_RE, ST
 from treadle.functions.http.envelope import failure
 
 SMALL = 65_536  # bytes; a body that is left unread is read on and thrown away up to this size, else the connection ends
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _OURS = frozenset({b"connection", b"keep-alive", b"transfer-encoding"})  # what the connection itself decides
 _RESET = struct.pack("ii", 1, 0)  # no lingering
 _dates: dict[int, bytes] = {}
@@ -28,8 +29,8 @@ class Exchange(RequestResponseCycle):
     """uvicorn's cycle with its own way of sending.
 
     Against uvicorn's, the head leaves together with the first piece of the body; 304 may tell a length; HTTP/1.0 gets no
-    chunks; a connection whose request is not wholly read is closed, so that what is left is not taken for a request; and
-    an answer that breaks off is cut, so that the caller notices.
+    chunks; a connection whose request is not wholly read is closed, so that what is left is not taken for a request;
+    an answer that breaks off is cut, so that the caller notices; and waiting for a client to go reads nothing for that.
     """
 
     def __init__(
@@ -61,23 +62,36 @@ class Exchange(RequestResponseCycle):
         self._head = b""  # what is sent with the first piece of the body, or in the loop's next round
         self._left: int | None = None  # bytes that the announced length still wants
         self._bare = False  # an answer that has no body, whatever is sent
-        self.half_closed = False  # the client sends no more, and may have gone, or wait for this answer
-        self._delivered = False
 
     async def receive(self) -> Any:
-        """ASGI's `receive`. Once the request is delivered, a client that sends no more counts as gone; its answer is sent."""
-        if not (self._delivered and self.half_closed):
-            message: Any = await super().receive()
-            if message["type"] != "http.request" or not (self._delivered and self.half_closed):
-                self._delivered = not message.get("more_body", False)
-                return message
-        return {"type": "http.disconnect"}
+        """ASGI's `receive`. A client that sends no more has not gone: it may wait for the answer."""
+        if self.waiting_for_100_continue and not self.transport.is_closing():
+            self.transport.write(_CONTINUE)
+            self.waiting_for_100_continue = False
+        if not (self.disconnected or self.response_complete):
+            if self.more_body:
+                self.flow.resume_reading()
+            await self.message_event.wait()
+            self.message_event.clear()
+        if self.disconnected or self.response_complete:
+            return {"type": "http.disconnect"}
+        body, self.body = bytes(self.body), bytearray()
+        return {"type": "http.request", "body": body, "more_body": self.more_body}
+
+    @property
+    def meaningless(self) -> bytes:
+        """What a client passes over at this point of the answer; nothing, where there is no such thing."""
+        if self.response_complete or self.scope["http_version"] != "1.1":
+            return b""
+        if not self.response_started:
+            return _CONTINUE
+        return b"0" if self.chunked_encoding and not self._head else b""  # in front of the size of the next chunk
 
     async def run_asgi(self, app: Any) -> None:
         """Run the application, and make up for what it leaves undone."""
         try:
             await app(self.scope, self.receive, self.send)
-            if not (self.response_started or self.disconnected or self.half_closed):
+            if not (self.response_started or self.disconnected):
                 _logger.error("the application answered nothing to %s %s", self.scope["method"], self.scope.get("path"))
                 await self._send_500()
         except Exception:

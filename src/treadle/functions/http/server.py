@@ -8,9 +8,10 @@ import socket
 from starlette.types import ASGIApp
 from uvicorn.config import Config
 
+from treadle.functions.http.accepting import Accepting
 from treadle.functions.http.connection import Connection
 from treadle.functions.http.lifetime import Limits, State
-from treadle.functions.http.listening import BACKLOG, listening
+from treadle.functions.http.listening import listening
 
 _GIVING_UP = 5.0  # seconds that a task gets to end after it was cancelled
 
@@ -26,7 +27,7 @@ class Server:
         self._host = host
         self._port = port
         self._state = State(limits or Limits())
-        self._servers: list[asyncio.Server] = []
+        self._accepting: Accepting | None = None
         self._config = Config(
             app,
             http=Connection,
@@ -55,35 +56,24 @@ class Server:
 
     async def serve(self) -> None:
         """Answer from now on, those first who have come since `listen`."""
-        for server in self._servers:
-            await server.start_serving()
+        if self._accepting is not None:
+            self._accepting.start()
 
     async def listen(self) -> str:
         """Take the address, and let clients wait; answers the URL. Raises as `start` does."""
         sockets = await listening(self._host, self._port)
         self._port = sockets[0].getsockname()[1]
         self._config.load()
-        try:
-            for sock in sockets:
-                self._servers.append(
-                    await asyncio.get_running_loop().create_server(
-                        self._accept, sock=sock, backlog=BACKLOG, start_serving=False
-                    )
-                )
-        except BaseException:
-            for sock in sockets:
-                sock.close()
-            raise
+        self._accepting = Accepting(sockets, self._connection, self._state.room)
         return f"http://{_reachable(sockets[0])}:{self._port}"
 
-    def _accept(self) -> Connection:
+    def _connection(self) -> Connection:
         return Connection(self._config, self._state)
 
     async def stop(self, seconds: float = 10.0) -> None:
         """Take no more requests, let those under way finish within `seconds`, and cut the rest. Safe twice, and unstarted."""
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
+        if self._accepting is not None:
+            await self._accepting.close()
         for connection in self._connections():
             connection.shutdown()
         try:
