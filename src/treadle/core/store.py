@@ -124,7 +124,7 @@ class Document:
 
 
 class JobStore(Protocol):
-    """What moves jobs."""
+    """What moves jobs. Fewer than `limit` are redriven or deleted only where no more match, whatever others do meanwhile."""
 
     async def enqueue(self, jobs: Sequence[NewJob], *, now: datetime | None = None) -> list[Enqueued]:
         """Store the jobs, answering each in order. A job whose id or key is already held is answered with the holder.
@@ -182,7 +182,7 @@ class JobStore(Protocol):
         ...
 
     async def delete(self, which: JobFilter, *, limit: int | None = None, now: datetime | None = None) -> int:
-        """Delete jobs that match, never running ones, oldest id first; answers how many (E2, E29)."""
+        """Delete jobs that match, never running ones, oldest id first, or by age the longest finished; how many (E2, E29)."""
         ...
 
 

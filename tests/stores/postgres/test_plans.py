@@ -57,7 +57,7 @@ class Plans:
         self.connection = psycopg.connect(url, autocommit=True)
         self.connection.execute(OWN_SERVER, prepare=False)
         for name in SQL:
-            if name not in ("columns", "heads", "matches", "picked", "places", "schedule_columns", "taking"):
+            if name not in ("columns", "far_future", "heads", "matches", "picked", "places", "schedule_columns", "taking"):
                 self.connection.execute(f"prepare s_{name} as {SQL[name]}".encode(), prepare=False)
 
     def close(self) -> None:
@@ -132,6 +132,7 @@ def _check(plans: Plans, n: int) -> None:
     bounded(20_000, "held", ["t1"])
     bounded(2000, "get", ids[:100])
     bounded(2000, "ended", ids[:100], tokens[:100])
+    bounded(2000, "reclaimed", ids[:100], tokens[:100])
     for state in State:
         label = f"find {state}"
         bounded(
@@ -144,6 +145,8 @@ def _check(plans: Plans, n: int) -> None:
     bounded(1000, "find", *_filter(ids=ids[:10]), 50, None, label="find by ids")
     bounded(90_000, "delete", *_filter(states=done, older_than=old), 1000, None, label="prune 1000")
     bounded(90_000, "delete", *_filter(states=done, older_than=old, keyed=False), 1000, None, label="prune 1000 without keys")
+    named = _filter(states=done, older_than=old, names=frozenset(KNOWN[:1]))
+    bounded(90_000, "delete", *named, 1000, None, label="prune 1000 of a name")
     bounded(200, "delete", *_filter(states=done, older_than=old * 100), 1000, None, label="prune where nothing is old")
     bounded(100_000, "redrive", *_filter(states=frozenset({State.DEAD})), 1000, None, True, label="redrive 1000")
     bounded(200_000, "run_now", *_filter(states=frozenset({State.PENDING}), names=frozenset(KNOWN)), 1000, None)
@@ -187,6 +190,22 @@ def test_plans_hold_at_a_million_rows() -> None:
         plans.close()
 
 
+def test_a_prune_by_name_reads_few_of_many_old_jobs_of_others() -> None:
+    server = shared_server()
+    name = server.fresh_database()
+    migrate(settings(server.url_of(name), {}))
+    with server.connect(name) as connection:
+        connection.execute(FILL, {"n": 120_000})  # 54,000 done ones of five names
+        connection.execute("update treadle.jobs set name = 'rare' where id > lpad(to_hex(113990), 36, '0') and state = 'done'")
+    plans = Plans(server.url_of(name))
+    rare = _filter(states=frozenset({State.DONE}), older_than=1.0, names=frozenset({"rare"}))
+    scans = [node for node in plans.run("delete", *rare, 500, None) if node.get("Relation Name") == "jobs"]
+    plans.close()
+    server.drop_database(name)
+    looked = sum((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"] for node in scans)
+    assert looked < 30_000, f"a prune of 10 jobs looked at {looked}"
+
+
 def test_a_tally_reads_two_indexes_once_and_of_the_table_only_running_jobs() -> None:
     """No payload, and nothing twice (F15)."""
     server = shared_server()
@@ -219,6 +238,7 @@ def _once() -> Iterator[tuple[str, list[object]]]:
     yield "held", [["a"]]
     yield "get", [["a"]]
     yield "ended", [["a"], ["b"]]
+    yield "reclaimed", [["a"], ["b"]]
     for name in ("find", "delete", "run_now"):
         yield name, [*_filter(), 1, None]
     yield "redrive", [*_filter(), 1, None, True]

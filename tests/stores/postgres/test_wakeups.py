@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import resource
 import statistics
 import threading
 import time
 
 import psycopg
+import pytest
 
+from treadle.core.errors import StoreUnavailable
 from treadle.core.job import NewJob
 from treadle.core.outcome import RetryAfter
 from treadle.core.store import Claim, Demand, Ending
@@ -160,6 +164,72 @@ def test_listeners_share_one_connection(database: str) -> None:
 def test_a_server_that_is_away_does_not_keep_a_listener_from_starting() -> None:
     async def main() -> None:
         store = PostgresStore("postgresql://nobody@127.0.0.1:1/nothing", connect_timeout=0.3)
+        listener = await store.listen(lambda: None)
+        await listener.close()
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_a_listener_of_a_process_with_many_open_files_connects_again(database: str) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+
+    async def main() -> None:
+        here, there = PostgresStore(database, migrate=True), PostgresStore(database)
+        sleeper = Sleeper()
+        listener = await here.listen(sleeper.wake)
+        await sleeper.wait()
+        with psycopg.connect(database, autocommit=True) as connection:
+            connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen%'")
+        await sleeper.wait()  # on a new connection all are woken
+        await here.stats()
+        await there.enqueue([NewJob(uuid7(1), "job")])
+        await sleeper.wait()
+        await listener.close()
+        await here.close()
+        await there.close()
+
+    try:
+        asyncio.run(main())
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_listener_tries_again_whatever_went_wrong(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect, tries = psycopg.connect, []
+
+    def failing(*arguments: object, **options: object) -> object:
+        tries.append(arguments)
+        if len(tries) == 1:
+            raise UnicodeError("label empty or too long")
+        return connect(*arguments, **options)  # type: ignore[arg-type]  # as they came
+
+    async def main() -> None:
+        store = PostgresStore(database, migrate=True)
+        await store.stats()
+        monkeypatch.setattr(psycopg, "connect", failing)
+        sleeper = Sleeper()
+        listener = await store.listen(sleeper.wake)
+        await sleeper.wait()
+        monkeypatch.undo()
+        await listener.close()
+        await store.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("host", ["a..b", "a" * 70 + ".example"])
+def test_a_host_that_is_none_is_a_clear_error(host: str) -> None:
+    async def main() -> None:
+        store = PostgresStore(f"postgresql://u@{host}/db")
+        keeper = store.lease_keeper()
+        for call in (store.stats, store.migrate, lambda: asyncio.to_thread(keeper.renew, [Claim("id", "t")], 5.0)):
+            with pytest.raises(StoreUnavailable, match="check the host in the URL"):
+                await call()
         listener = await store.listen(lambda: None)
         await listener.close()
         await store.close()

@@ -71,6 +71,11 @@ class PostgresStore(Moving, Upkeep, Intervals, Schedules, Reading, PostgresDocum
     def __repr__(self) -> str:
         return f"PostgresStore({self._runner.settings.place}, schema={self._runner.settings.schema!r})"
 
+    @property
+    def waiting_at_most(self) -> int:
+        """Half of the connections of an event loop; see `KeysWait`."""
+        return max(1, self._runner.settings.pool_size // 2)
+
     async def migrate(self) -> str:
         """Bring the tables up to date, from many processes at once if need be (S4)."""
         return await asyncio.to_thread(migrate, self._runner.settings)
@@ -91,7 +96,7 @@ class PostgresStore(Moving, Upkeep, Intervals, Schedules, Reading, PostgresDocum
 
     async def close(self) -> None:
         """Give up connections and threads; safe twice, and a later use opens the store again."""
-        await asyncio.to_thread(self._ears.close)
+        await self._ears.closed()
         await self._runner.close()
 
 

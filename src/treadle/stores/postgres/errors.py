@@ -10,7 +10,8 @@ from treadle.stores.postgres.driver import psycopg
 
 # SQLSTATEs, or their classes. A read-only server is one that is being failed over from.
 _UNAVAILABLE = ("08", "57P", "53300", "25006", "55006", "40", "55P03", "57014", "XX")
-_FULL = ("53100", "53200", "53400", "58")
+_FULL = ("53100", "53200", "53400")
+_DAMAGED = ("58", "XX001", "XX002")  # files that cannot be read or written, data or an index that make no sense
 _MISSING = ("42P01", "3F000")
 _REFUSED = ("22", "54")
 
@@ -22,7 +23,7 @@ _REMEDIES = {
     "^role .* does not exist": "check the user in the URL",
     "^database .* does not exist": "create it, or correct the URL",
     "Connection refused": "does the server run there?",
-    "resolve": "check the host in the URL",
+    "resolve|idna": "check the host in the URL",
     "closed the connection": "is it a Postgres server?",
 }
 
@@ -42,6 +43,8 @@ def mapped(error: BaseException, schema: str) -> TreadleError:
         return missing(schema)
     if state.startswith(_FULL):
         return StoreFull(f"Postgres has no room; nothing was stored: {text}")
+    if state.startswith(_DAMAGED):
+        return StoreError(f"Postgres cannot read or write its files: {text} ({state}): see the server's log")
     if state.startswith(_UNAVAILABLE):
         return StoreUnavailable(f"Postgres cannot answer at the moment: {text}")
     if state.startswith(_REFUSED):
@@ -70,10 +73,10 @@ def missing(schema: str) -> SchemaMissing:
 
 
 def lost(error: BaseException) -> bool:
-    """Whether the connection is gone, or the server was about to end it."""
+    """Whether the connection is gone or of no use: the server was about to end it, or takes no writes any more."""
     state = _state(error)
     return (state is None and isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError, OSError))) or (
-        state is not None and state.startswith(("08", "57P"))
+        state is not None and state.startswith(("08", "57P", "25006"))
     )
 
 

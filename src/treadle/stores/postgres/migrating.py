@@ -6,8 +6,10 @@ from importlib.resources import files
 from typing import Any
 
 from treadle.core.errors import SchemaMissing, SchemaTooNew, StoreError, TreadleError
+from treadle.stores.postgres.connecting import connected, watched
+from treadle.stores.postgres.cutting import cut_after
 from treadle.stores.postgres.driver import psycopg
-from treadle.stores.postgres.errors import mapped, missing, unreachable
+from treadle.stores.postgres.errors import mapped, missing
 from treadle.stores.postgres.settings import Settings
 from treadle.stores.postgres.statements import in_schema
 
@@ -50,12 +52,13 @@ def migrate(settings: Settings, *, upto: int = LATEST, only_check: bool = False)
 
     All of it is one transaction under a lock, so that any number of processes may try at once, and a failure leaves nothing.
     """
-    with _connected(settings) as connection:
+    with connected(settings) as connection:
         try:
             if only_check:
-                check_version(_version(connection, settings.schema), settings.schema)
+                with cut_after(settings.answer_timeout, connection):
+                    check_version(_version(connection, settings.schema), settings.schema)
                 return "The tables are up to date."
-            with connection.transaction():
+            with watched(connection, settings), connection.transaction():
                 return _migrated(connection, settings.schema, upto)
         except TreadleError:
             raise
@@ -65,21 +68,15 @@ def migrate(settings: Settings, *, upto: int = LATEST, only_check: bool = False)
 
 def founded(settings: Settings) -> bool:
     """Whether the tables are there, and those that this code knows: raises where they are older or newer."""
-    with _connected(settings) as connection:
+    with connected(settings) as connection:
         try:
-            version = _version(connection, settings.schema)
+            with cut_after(settings.answer_timeout, connection):
+                version = _version(connection, settings.schema)
         except psycopg.Error as error:
             raise mapped(error, settings.schema) from error
     if version is not None:
         check_version(version, settings.schema)
     return version is not None
-
-
-def _connected(settings: Settings) -> psycopg.Connection[Any]:
-    try:
-        return psycopg.connect("", autocommit=True, prepare_threshold=None, **settings.conninfo)  # type: ignore[arg-type]  # parameters of libpq, by name
-    except (psycopg.Error, OSError) as error:
-        raise unreachable(settings.place, error) from None
 
 
 def _migrated(connection: psycopg.Connection[Any], schema: str, upto: int) -> str:

@@ -12,6 +12,7 @@ from treadle.core.store import Claim, Claimed, Demand, Ending, Expired, Reclaim
 from treadle.core.transfer import fenced
 from treadle.stores.postgres import rows
 from treadle.stores.postgres.arrays import Texts
+from treadle.stores.postgres.driver import psycopg
 from treadle.stores.postgres.floors import Floors
 from treadle.stores.postgres.part import Part
 from treadle.stores.postgres.session import Session
@@ -19,6 +20,7 @@ from treadle.stores.postgres.storing import batches, storing
 
 _CROSSINGS = 8
 _SOON = 0.02  # seconds until jobs that others had locked are worth another look
+_MOMENT = "20ms"  # what those who are not to wait for a key give others' transactions that are just about to end
 
 
 class Moving(Part):
@@ -39,7 +41,23 @@ class Moving(Part):
             async with session.transaction():
                 return [answer for part in parts for answer in await stored(session, part, now, repeated=repeated)]
 
+        return self._told(await self._runner.run(work, again=True))
+
+    async def enqueue_unless_held(self, jobs: Sequence[NewJob], *, now: datetime | None = None) -> list[Enqueued] | None:
+        """As `enqueue`, but None, with nothing stored, where it would have to wait; see `KeysWait`."""
+
+        async def work(session: Session, repeated: bool) -> list[Enqueued] | None:
+            try:
+                async with session.transaction():
+                    await session.fetch("lock_timeout", _MOMENT)
+                    return [answer for part in batches(jobs) for answer in await stored(session, part, now, repeated=repeated)]
+            except psycopg.errors.LockNotAvailable:
+                return None
+
         answers = await self._runner.run(work, again=True)
+        return None if answers is None else self._told(answers)
+
+    def _told(self, answers: list[Enqueued]) -> list[Enqueued]:
         if any(answer.created for answer in answers):
             self._arrived([answer.job for answer in answers if answer.created])
         return answers
@@ -130,7 +148,7 @@ class Moving(Part):
         if not by_claim:
             return set()
         claims = possible_claims(by_claim)
-        ids, _ = _pairs(claims)
+        ids, tokens = _pairs(claims)
         texts = {
             f"{claim.id} {claim.token} {rows.micros(by_claim[claim].expired.job.lease_until)}": rows.outcome(
                 by_claim[claim].outcome
@@ -139,10 +157,12 @@ class Moving(Part):
         }
         following = _following(by_claim)
 
-        async def work(session: Session, _: bool) -> set[Claim]:
+        async def work(session: Session, repeated: bool) -> set[Claim]:
             async with session.transaction():
                 taken = held_of(await session.fetch("reclaim", now, ids, json.dumps(texts, ensure_ascii=False)), claims)
                 await _go_on(session, [job for claim, job in following.items() if claim in taken], now)
+            if repeated and len(taken) < len(claims):
+                taken.update(Claim(*row) for row in await session.fetch("reclaimed", ids, tokens))
             return taken
 
         taken = await self._runner.run(work, again=True)

@@ -13,6 +13,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 
 from treadle.core.errors import StoreUnavailable
+from treadle.stores.postgres.driver import psycopg
+from treadle.stores.postgres.errors import lost
 from treadle.stores.postgres.session import Session
 from treadle.stores.postgres.settings import Settings
 
@@ -46,6 +48,8 @@ class Pool:
             try:
                 yield session
             finally:
+                if session.read_only:
+                    self._drop_idle()  # those made before lead to the same server
                 if self.closed or not session.usable:
                     self._drop(session)
                 else:
@@ -54,12 +58,24 @@ class Pool:
     def close(self) -> None:
         """Give up what is idle now, from any thread; what is in use is given up when it comes back."""
         self.closed = True
-        while self._idle:
-            self._drop(self._idle.pop()[1])
+        self._drop_idle()
+
+    def leave(self) -> None:
+        """In the child of a fork: the connections are the parent's (see forks.py)."""
+        self.closed, self.at_end = True, None
+        idle = {session for _, session in self._idle}
+        self._idle.clear()
+        for session in tuple(self._open):
+            session.leave(idle=session in idle)
+        self._open.clear()
 
     def processes(self) -> set[int]:
         """The server processes of the open connections."""
         return {session.process for session in tuple(self._open)}
+
+    def _drop_idle(self) -> None:
+        while self._idle:
+            self._drop(self._idle.pop()[1])
 
     def _drop(self, session: Session) -> None:
         self._open.discard(session)
@@ -104,19 +120,23 @@ class Pool:
         finally:
             session.close()
 
-    async def settle(self, lost: Session) -> None:
+    async def settle(self, gone: Session) -> None:
         """Have the server end the process of a connection that was lost, and wait for it, some seconds at most.
 
         A statement of it that is still at work, or still under way in the network, would be done after its caller was told
         that it may not be, and has looked.
         """
-        if not self._settings.prepared_statements:
+        if gone.started is None:
             return  # behind a pooler the process is not known
         pause = 0.002
         while pause < _LONGEST_PAUSE:
-            async with self.session() as session:
-                if not await session.fetch("end_backend", lost.process, time.monotonic() - lost.since):
-                    return
+            try:
+                async with self.session() as session:
+                    if not await session.fetch("end_backend", gone.process, gone.started):
+                        return
+            except psycopg.Error as error:
+                if not lost(error):
+                    raise  # else this connection was an old one too, that went the same way
             await asyncio.sleep(pause)
             pause *= 2
 

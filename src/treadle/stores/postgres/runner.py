@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
 
 from treadle.core.errors import TreadleError
+from treadle.stores.postgres import forks
 from treadle.stores.postgres.driver import psycopg
 from treadle.stores.postgres.errors import lost, mapped, undone
 from treadle.stores.postgres.migrating import check_version, migrate
@@ -33,6 +34,7 @@ class Runner:
         self._lock = threading.Lock()
         self._pools: dict[asyncio.AbstractEventLoop, tuple[Pool, Notifier]] = {}
         self._checked = False
+        forks.watch(self)
 
     async def run(self, work: Work[T], *, again: bool) -> T:
         """Do the work on a connection of this loop. `again`: it is repeated once on another one where the first broke under it.
@@ -55,7 +57,7 @@ class Runner:
                 elif lost(error) and again and not repeated:
                     repeated = True
                 else:
-                    if lost(error) and used is not None:
+                    if lost(error) and used is not None and not used.read_only:
                         with contextlib.suppress(TreadleError, psycopg.Error):
                             await pool.settle(used)
                     if isinstance(error, (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)):
@@ -114,6 +116,13 @@ class Runner:
             pools, self._pools = self._pools, {}
         for pool, _ in pools.values():
             pool.close()
+
+    def leave(self) -> None:
+        """In the child of a fork: the pools are the parent's (see forks.py)."""
+        self._lock = threading.Lock()
+        pools, self._pools = self._pools, {}
+        for pool, _ in pools.values():
+            pool.leave()
 
     def _of_this_loop(self) -> tuple[Pool, Notifier]:
         loop = asyncio.get_running_loop()

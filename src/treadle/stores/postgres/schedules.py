@@ -73,28 +73,37 @@ class Schedules(Part):
         if not by_read:
             return []
 
-        async def work(session: Session, _: bool) -> dict[_Read, Enqueued]:
+        async def work(session: Session, repeated: bool) -> dict[_Read, Enqueued]:
             async with session.transaction():
-                locked = await session.fetch(
-                    "lock_schedules",
-                    now,
-                    [name for name, _, _ in by_read],
-                    [revision for _, revision, _ in by_read],
-                    [next_at for _, _, next_at in by_read],
-                    patient=True,
-                )
-                if not locked:
-                    return {}
-                at = from_micros(locked[0][3])
-                fitting = [(name, revision, _moment(next_at)) for name, revision, next_at, _ in locked]
-                due = [by_read[read] for read in fitting]
-                answers = await stored(session, [firing.job for firing in due], at)
-                await session.fetch(
-                    "advance_schedules",
-                    [firing.schedule.name for firing in due],
-                    [firing.next_at for firing in due],
-                    [at if answer.created else None for answer in answers],
-                )
+                fired = await advance(session)
+            if repeated and len(fired) < len(by_read):
+                before = {firing.job.id: read for read, firing in by_read.items() if read not in fired}
+                for row in await session.fetch("get", list(before)):
+                    job = rows.job(row)  # under an id that is the firing's own, so the try whose answer was lost stored it
+                    fired[before[job.id]] = Enqueued(job.id, True, job)
+            return fired
+
+        async def advance(session: Session) -> dict[_Read, Enqueued]:
+            locked = await session.fetch(
+                "lock_schedules",
+                now,
+                [name for name, _, _ in by_read],
+                [revision for _, revision, _ in by_read],
+                [next_at for _, _, next_at in by_read],
+                patient=True,
+            )
+            if not locked:
+                return {}
+            at = from_micros(locked[0][3])
+            fitting = [(name, revision, _moment(next_at)) for name, revision, next_at, _ in locked]
+            due = [by_read[read] for read in fitting]
+            answers = await stored(session, [firing.job for firing in due], at)
+            await session.fetch(
+                "advance_schedules",
+                [firing.schedule.name for firing in due],
+                [firing.next_at for firing in due],
+                [at if answer.created else None for answer in answers],
+            )
             return dict(zip(fitting, answers, strict=True))
 
         fired = await self._runner.run(work, again=True)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import select
-import socket
-import time
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
+from datetime import datetime
 from typing import Any
 
 from treadle.core.errors import StoreUnavailable
+from treadle.stores.postgres import forks
 from treadle.stores.postgres.arrays import Texts, TextsDumper
+from treadle.stores.postgres.cutting import cut
 from treadle.stores.postgres.driver import psycopg
 from treadle.stores.postgres.errors import mapped, unreachable
 from treadle.stores.postgres.rows import Row
@@ -25,6 +26,7 @@ OWN_SERVER = (
     b"set timezone = 'UTC'; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; "
     b"set enable_bitmapscan = off; set jit = off; set default_transaction_isolation = 'read committed'"
 )
+_STARTED = b"; select backend_start from pg_stat_activity where pid = pg_backend_pid()"
 # Behind a pooler a setting stays for others; it keeps track of the time zone alone.
 _POOLED = b"set timezone = 'UTC'"
 
@@ -44,7 +46,8 @@ class Session:
         self._tasks: set[asyncio.Task[None]] = set()
         self.sql: Statements = statements(settings.schema)
         self.process = connection.pgconn.backend_pid
-        self.since = time.monotonic()
+        self.started: datetime | None = None
+        self.read_only = False
 
     @classmethod
     async def open(cls, settings: Settings, watch: Watch) -> Session:
@@ -66,7 +69,10 @@ class Session:
         session = cls(connection, settings, watch)
         try:
             with session._deadline(patient=False):
-                await connection.execute(OWN_SERVER if settings.prepared_statements else _POOLED, prepare=False)
+                if settings.prepared_statements:
+                    session.started = await _set_up(connection)
+                else:
+                    await connection.execute(_POOLED, prepare=False)
         except psycopg.Error as error:
             session.close()
             raise mapped(error, settings.schema) from None
@@ -81,7 +87,11 @@ class Session:
         A `patient` statement may wait for others' locks, or read much: it goes on as long as the server is at work on it.
         """
         with self._deadline(patient):
-            await self._cursor.execute(self.sql[name].encode(), parameters, binary=True)
+            try:
+                await self._cursor.execute(self.sql[name].encode(), parameters, binary=True)
+            except psycopg.errors.ReadOnlySqlTransaction:
+                self.read_only = True  # where writing goes on, a new connection may lead to
+                raise
             return list(await self._cursor.fetchall()) if self._cursor.description else []
 
     async def script(self, sql: str) -> None:
@@ -92,14 +102,26 @@ class Session:
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
         """What is run inside happens as a whole or not at all."""
-        async with self._connection.transaction():
+        block = self._connection.transaction()
+        with self._deadline(patient=True):
+            await block.__aenter__()
+        try:
             yield
+        except BaseException:
+            with self._deadline(patient=True):
+                await block.__aexit__(*sys.exc_info())
+            raise
+        with self._deadline(patient=True):
+            await block.__aexit__(None, None, None)
 
     @property
     def usable(self) -> bool:
-        """Whether it can be used again: open, outside a transaction, and nothing to read, which for an idle one is its end."""
+        """Whether it can be used again: open, outside a transaction, not refused as a writer, and with nothing to read.
+
+        For an idle one something to read is its end.
+        """
         connection = self._connection.pgconn
-        if connection.status != psycopg.pq.ConnStatus.OK:
+        if self.read_only or connection.status != psycopg.pq.ConnStatus.OK:
             return False
         if connection.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             return False
@@ -110,6 +132,10 @@ class Session:
     def close(self) -> None:
         """Give the connection up, from any thread as long as nothing runs on it; no loop is needed."""
         self._connection.pgconn.finish()
+
+    def leave(self, *, idle: bool) -> None:
+        """In the child of a fork: it is the parent's (see forks.py)."""
+        forks.leave(self._connection, idle=idle)
 
     @contextlib.contextmanager
     def _deadline(self, patient: bool) -> Any:
@@ -147,8 +173,10 @@ class Session:
         cut(self._connection.pgconn)
 
 
-def cut(connection: psycopg.pq.abc.PGconn) -> None:
-    """End the TCP connection under a statement that waits on it: the wait then fails like that on a server that went away."""
-    with contextlib.suppress(OSError, psycopg.Error):
-        with socket.socket(fileno=os.dup(connection.socket)) as wire:
-            wire.shutdown(socket.SHUT_RDWR)
+async def _set_up(connection: psycopg.AsyncConnection[tuple[Any, ...]]) -> datetime | None:
+    """Settle how statements are run, and ask when the server process began: with its id, that names it for ever."""
+    cursor = await connection.execute(OWN_SERVER + _STARTED, prepare=False)
+    while cursor.nextset():
+        pass
+    row = await cursor.fetchone()
+    return None if row is None else row[0]

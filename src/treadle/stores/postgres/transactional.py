@@ -9,6 +9,8 @@ from typing import Any
 from treadle.core.errors import TreadleError, WrongDatabase
 from treadle.core.job import Enqueued, NewJob
 from treadle.stores.postgres import foreign
+from treadle.stores.postgres.connecting import connected
+from treadle.stores.postgres.cutting import cut_after
 from treadle.stores.postgres.driver import psycopg
 from treadle.stores.postgres.errors import mapped, missing
 from treadle.stores.postgres.part import Part
@@ -104,7 +106,7 @@ class Transactional(Part):
 
     def _blocking(self, name: str, parameters: Sequence[object]) -> Sequence[Row]:
         settings = self._runner.settings
-        with psycopg.connect("", autocommit=True, prepare_threshold=None, **settings.conninfo) as connection:  # type: ignore[arg-type]  # parameters of libpq, by name
+        with connected(settings) as connection, cut_after(settings.answer_timeout, connection):
             return psycopg.RawCursor(connection).execute(statements(settings.schema)[name].encode(), parameters).fetchall()
 
     def _clear(self, error: Exception) -> Exception:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from treadle.core.filter import JobFilter
@@ -22,7 +23,11 @@ _AT_REST = frozenset({State.PENDING, State.DONE, State.DEAD})
 
 
 class Upkeep(Part):
-    """Operations in steps of a thousand, each a transaction of its own, so that none holds many rows for long."""
+    """Operations in steps of a thousand, each a transaction of its own, so that none holds many rows for long.
+
+    Others may change what a step has seen before it locks it. Then there is more to see, however little came of the step: all
+    is done after one that sees fewer than it could and changes all of them.
+    """
 
     async def redrive(
         self, which: JobFilter, policy: RedrivePolicy, *, limit: int | None = None, now: datetime | None = None
@@ -34,17 +39,20 @@ class Upkeep(Part):
         async def work(session: Session, _: bool) -> list[Row]:
             while True:
                 try:
-                    return await session.fetch(
-                        "redrive", *parameters(which, now, _DEAD), step, None, policy is RedrivePolicy.RESET, patient=True
-                    )
+                    async with session.transaction():
+                        found = await session.fetch(
+                            "redrive", *parameters(which, now, _DEAD), step, None, policy is RedrivePolicy.RESET, patient=True
+                        )
+                        await _remove_failures(session, [job_id for _, alive, job_id in found if alive is False])
+                        return found
                 except psycopg.errors.UniqueViolation:
                     continue  # a job with the key came in between; it is seen at the next look
 
         while step := _step(limit, len(revived) + len(dropped)):
-            found = await self._runner.run(work, again=False)
-            for job_id, alive in found:
+            (seen, _, _), *found = await self._runner.run(work, again=False)
+            for _, alive, job_id in found:
                 (revived if alive else dropped).append(job_id)
-            if len(found) < step:
+            if len(found) == seen < step:
                 break
         if revived:
             self._arrived()
@@ -68,13 +76,26 @@ class Upkeep(Part):
         With an age, finished jobs go by the time of their end in steps, and by id within a step.
         """
         number = 0
+
+        async def work(session: Session, _: bool) -> Row:
+            async with session.transaction():
+                [found] = await session.fetch("delete", *parameters(which, now, _AT_REST), step, None, patient=True)
+                await _remove_failures(session, found[2])
+            return found
+
         while step := _step(limit, number):
-            [(gone,)] = await self._write("delete", *parameters(which, now, _AT_REST), step, None)
+            seen, gone, _ = await self._runner.run(work, again=False)
             number += int(gone)
-            if gone < step:
+            if gone == seen < step:
                 break
         return number
 
 
 def _step(limit: int | None, done: int) -> int:
     return STEP if limit is None else max(0, min(STEP, limit - done))
+
+
+async def _remove_failures(session: Session, ids: Sequence[str] | None) -> None:
+    """Take out what was recorded of jobs that this transaction has deleted."""
+    if ids:
+        await session.fetch("remove_failures", ids, patient=True)

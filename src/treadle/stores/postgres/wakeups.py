@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -11,9 +12,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from treadle.stores.postgres import forks
+from treadle.stores.postgres.cutting import cut_after
 from treadle.stores.postgres.driver import psycopg
 from treadle.stores.postgres.errors import unreachable
-from treadle.stores.postgres.session import cut
 from treadle.stores.postgres.settings import Settings
 
 log = logging.getLogger("treadle.stores.postgres")
@@ -30,8 +32,10 @@ class Subscription:
         self.wake = wake
 
     async def close(self) -> None:
-        """End the subscription; the last one ends the thread and its connection."""
-        self._ears.remove(self)
+        """End the subscription; the last one ends the thread too, which may take seconds while it is connecting."""
+        ended = self._ears.remove(self)
+        if ended is not None:
+            await _joined(ended)
 
 
 class Ears:
@@ -47,6 +51,7 @@ class Ears:
         self._lock = threading.Lock()
         self._subscribers: set[Subscription] = set()
         self._thread: _Ear | None = None
+        forks.watch(self)
 
     def wake(self) -> None:
         """Wake all subscribers."""
@@ -66,20 +71,36 @@ class Ears:
                 self._thread.start()
             return subscription, self._thread.tried
 
-    def remove(self, subscription: Subscription) -> None:
-        """Leave out a subscriber."""
+    def remove(self, subscription: Subscription) -> _Ear | None:
+        """Leave out a subscriber; the thread that ends with it, soon, if it was the last one."""
         with self._lock:
             self._subscribers.discard(subscription)
             thread = self._thread
             if self._subscribers or thread is None:
-                return
+                return None
             self._thread = None
         thread.end()
+        return thread
 
     def close(self) -> None:
-        """Leave out all."""
+        """Leave out all, and wait for the thread's end, some seconds at most."""
         for one in tuple(self._subscribers):
-            self.remove(one)
+            ended = self.remove(one)
+            if ended is not None and ended is not threading.current_thread():
+                ended.join(HEARTBEAT)
+
+    async def closed(self) -> None:
+        """As `close`, in an event loop, and without holding it up."""
+        for one in tuple(self._subscribers):
+            await one.close()
+
+    def leave(self) -> None:
+        """In the child of a fork: the thread and the subscribers are the parent's (see forks.py)."""
+        self._lock = threading.Lock()
+        self._subscribers = set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.leave()
 
     def _heard(self, process: int | None) -> None:
         """Wake, unless the notification is of this store's own doing: those who listen here were woken then."""
@@ -97,16 +118,27 @@ class _Ear(threading.Thread):
         self._ended = False
         self._pause = SHORTEST_PAUSE
         self._read, self._write = os.pipe()
+        self._connection: psycopg.Connection[Any] | None = None
         self.tried = threading.Event()
 
     def end(self) -> None:
-        """Stop, soon."""
+        """Stop, soon. To be called once: the thread closes its end of the pipe, and this the other."""
         self._ended = True
-        os.write(self._write, b"x")
-        if threading.current_thread() is not self:
-            self.join(HEARTBEAT)
+        with contextlib.suppress(OSError):  # a thread that is gone reads nothing
+            os.write(self._write, b"x")
+        os.close(self._write)
+
+    def leave(self) -> None:
+        """In the child of a fork, where this thread does not run."""
+        for descriptor in (self._read, self._write):
+            with contextlib.suppress(OSError):
+                forks.detach(descriptor)
+        if self._connection is not None:
+            forks.leave(self._connection, idle=False)
 
     def run(self) -> None:
+        poll = select.poll()  # not select(), which knows no descriptor beyond 1,023
+        poll.register(self._read, select.POLLIN)
         try:
             while not self._ended:
                 try:
@@ -115,23 +147,24 @@ class _Ear(threading.Thread):
                         autocommit=True,
                         prepare_threshold=None,
                         **self._settings.direct_conninfo,  # type: ignore[arg-type]  # parameters of libpq, by name
-                    ) as connection:
-                        self._listen(connection)
-                except (psycopg.Error, OSError) as error:
+                    ) as self._connection:
+                        self._listen(self._connection)
+                except Exception as error:  # whatever it is: a listener that ended for good would not be missed
                     if self._pause == SHORTEST_PAUSE:
                         reason = unreachable(self._settings.place, error)
                         log.info("not listening for wake-ups at the moment, polling goes on: %s", reason)
+                self._connection = None
                 self.tried.set()
                 if not self._ended:
-                    select.select([self._read], [], [], self._pause)
+                    poll.poll(self._pause * 1000)
                     self._pause = min(self._pause * 2, LONGEST_PAUSE)
         finally:
-            os.close(self._read)
-            os.close(self._write)
+            descriptor, self._read = self._read, -1
+            os.close(descriptor)
 
     def _listen(self, connection: psycopg.Connection[Any]) -> None:
         connection.add_notify_handler(lambda notification: self._heard(notification.pid))
-        with _deadline(connection):
+        with cut_after(HEARTBEAT, connection):
             connection.execute(f'listen "{self._settings.channel}"'.encode())
         self._pause = SHORTEST_PAUSE
         self.tried.set()
@@ -145,7 +178,7 @@ class _Ear(threading.Thread):
             if ready:
                 self._take(connection.pgconn)
             if time.monotonic() >= asked + HEARTBEAT:
-                with _deadline(connection):
+                with cut_after(HEARTBEAT, connection):
                     connection.execute("select 1")
                 asked = time.monotonic()
 
@@ -157,13 +190,15 @@ class _Ear(threading.Thread):
             self._heard(process)
 
 
-@contextlib.contextmanager
-def _deadline(connection: psycopg.Connection[Any]) -> Any:
-    """Cut the connection if the block takes longer than a server that lives."""
-    timer = threading.Timer(HEARTBEAT, cut, [connection.pgconn])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+async def _joined(thread: threading.Thread) -> None:
+    """Wait for the thread's end, some seconds at most, whatever the loop's own threads are busy with."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def wait() -> None:
+        thread.join(HEARTBEAT)
+        with contextlib.suppress(RuntimeError):  # the loop did not wait for it
+            loop.call_soon_threadsafe(ended.set)
+
+    if thread.is_alive() and thread is not threading.current_thread():
+        threading.Thread(target=wait, name="treadle-listen-end", daemon=True).start()
+        await ended.wait()

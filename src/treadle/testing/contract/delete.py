@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from treadle.core.filter import EVERYTHING, JobFilter
 from treadle.core.job import Key, State
 from treadle.core.outcome import Done
@@ -120,4 +122,15 @@ async def many_are_deleted_in_one_call(t: Trial) -> None:
     """Without a limit all that match are deleted, however many (E29)."""
     await t.enqueue(*(t.new(f"n{number % 3}") for number in range(2500)))
     expect.equal(await t.store.delete(EVERYTHING, now=t.now), 2500, "2,500 jobs are deleted with one call")
+    expect.equal(await t.store.count(EVERYTHING, now=t.now), 0, "nothing is left of them")
+
+
+@delete
+async def those_who_delete_at_once_do_not_stop_each_other(t: Trial) -> None:
+    """Fewer than the limit means that nothing more matches, also where others delete the same jobs meanwhile (E29)."""
+    await t.enqueue(*(t.new(f"n{number % 3}") for number in range(1500)))
+    batches = await asyncio.gather(*(t.store.delete(EVERYTHING, limit=400, now=t.now) for _ in range(3)))
+    expect.equal(batches, [400, 400, 400], "each of three callers deletes up to its limit, since there is enough for all")
+    rest = await asyncio.gather(*(t.store.delete(EVERYTHING, now=t.now) for _ in range(3)))
+    expect.equal(sum(rest), 300, "of three callers without a limit each job is deleted by one")
     expect.equal(await t.store.count(EVERYTHING, now=t.now), 0, "nothing is left of them")

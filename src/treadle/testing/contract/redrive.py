@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from treadle.core.filter import EVERYTHING, JobFilter
 from treadle.core.job import Job, Key, State
 from treadle.core.outcome import Dead, Released, RetryAfter
@@ -126,6 +128,20 @@ async def many_are_redriven_in_one_call(t: Trial) -> None:
     await t.store.finish([Ending(Claim(job.id, "bulk"), Dead("E: no")) for job in claimed.jobs], now=t.now)
     answer = await _redrive(t)
     expect.equal(list(answer.revived), [job.id for job in jobs], "1,200 dead letters are all redriven, oldest id first")
+
+
+@redrive
+async def those_who_redrive_at_once_do_not_stop_each_other(t: Trial) -> None:
+    """Fewer than the limit means that nothing more matches, also where others redrive the same jobs meanwhile (E17)."""
+    jobs = [t.new(f"n{number % 3}") for number in range(400)]
+    await t.enqueue(*jobs)
+    claimed = await t.claim(Demand(400), token="bulk")  # noqa: S106  # a claim's token is no password
+    await t.store.finish([Ending(Claim(job.id, "bulk"), Dead("E: no")) for job in claimed.jobs], now=t.now)
+    answers = await asyncio.gather(*(_redrive(t, limit=100) for _ in range(3)))
+    expect.equal([len(one.revived) for one in answers], [100] * 3, "each of three callers redrives up to its limit")
+    answers += await asyncio.gather(*(_redrive(t) for _ in range(3)))
+    revived = sorted(job_id for one in answers for job_id in one.revived)
+    expect.equal(revived, [job.id for job in jobs], "each dead letter is revived once, and none is left")
 
 
 @redrive

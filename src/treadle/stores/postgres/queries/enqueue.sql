@@ -17,7 +17,7 @@ made as (
         n.id, coalesce(n.queue, 'default'), n.name, n.payload, 'pending',
         coalesce(
             n.run_at::timestamptz,
-            least(clock.now + make_interval(secs => n.delay), '9999-12-31 23:59:59.999999+00')
+            least(clock.now + make_interval(secs => n.delay), {far_future})
         ),
         clock.now, coalesce(n.priority, 0), n.max_attempts, n.key_kind, n.key, n.schedule
     from clock

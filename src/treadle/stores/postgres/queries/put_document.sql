@@ -8,7 +8,7 @@ with clock as materialized (
     select coalesce($1::timestamptz, clock_timestamp()) as now
 )
 insert into treadle.documents as d (namespace, key, value, revision, expires_at)
-select $2::text, $3::text, $4::text, 1, case when $5::float8 is not null then least(now + make_interval(secs => $5::float8), '9999-12-31 23:59:59.999999+00') end from clock
+select $2::text, $3::text, $4::text, 1, case when $5::float8 is not null then least(now + make_interval(secs => $5::float8), {far_future}) end from clock
 on conflict (namespace, key) do update set
     value = excluded.value,
     revision = case when d.expires_at <= (select now from clock) then 1 else d.revision + 1 end,

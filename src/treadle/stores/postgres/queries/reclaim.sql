@@ -14,7 +14,7 @@ taken as (
             select
                 o.v ->> 0,
                 case when o.v ->> 0 = 'pending'
-                    then least(c.now + make_interval(secs => (o.v ->> 1)::float8), '9999-12-31 23:59:59.999999+00')
+                    then least(c.now + make_interval(secs => (o.v ->> 1)::float8), {far_future})
                     else j.run_at
                 end,
                 case when o.v ->> 0 <> 'pending' then c.now end,

@@ -1,15 +1,19 @@
 -- One step of sending dead letters round again, oldest id first.
 --
 -- $1 to $8 the filter, see matches.sql  $9 limit  $10 null  $11 whether the counts start again from 0
--- Returns a row a dead letter: its id, and whether it was revived or dropped.
+-- Returns how many were looked at, with a null, then a row a dead letter: whether it was revived or dropped, and its id.
 --
 -- Of one dedupe key the oldest wins, unless an unfinished job holds it; the others are deleted. Should a job with the key come
--- between the look and the update, the unique index refuses the step, and the caller repeats it.
+-- between the look and the update, the unique index refuses the step, and the caller repeats it. Records of failures go as in
+-- delete.sql.
 {places}
 {picked},
+seen as materialized (
+    select id from picked order by id limit $9::integer
+),
 locked as materialized (
     select j.id, j.name, j.key_kind, j.key from treadle.jobs j
-    where j.id = any(array(select id from picked order by id limit $9::integer)) and j.state = 'dead' and {matches}
+    where j.id = any(array(select id from seen)) and j.state = 'dead' and {matches}
     order by j.id
     for update
 ),
@@ -28,9 +32,6 @@ judged as materialized (
 gone as (
     delete from treadle.jobs where id = any(array(select id from judged where dropped)) returning id
 ),
-records as (
-    delete from treadle.failures where job_id = any(array(select id from gone))
-),
 revived as (
     update treadle.jobs j set
         state = 'pending',
@@ -44,7 +45,9 @@ revived as (
     where j.id = any(array(select id from judged where not dropped))
     returning j.id
 )
-select id, true from revived
+select count(*), null::boolean, null::text from seen
 union all
-select id, false from gone
-order by 1
+select null, true, id from revived
+union all
+select null, false, id from gone
+order by 3 nulls first

@@ -9,7 +9,7 @@
 with changed as (
     update treadle.jobs j set
         lease_until = (
-            select least(coalesce($1::timestamptz, clock_timestamp()) + make_interval(secs => $4::float8), '9999-12-31 23:59:59.999999+00')
+            select least(coalesce($1::timestamptz, clock_timestamp()) + make_interval(secs => $4::float8), {far_future})
         )
     where j.id = any($2::text[])
         and coalesce(j.state = 'running' and (j.id, j.token) in (select * from unnest($2::text[], $3::text[])), false)

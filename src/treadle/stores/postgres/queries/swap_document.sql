@@ -10,7 +10,7 @@ with clock as materialized (
 update treadle.documents d set
     value = $4::text,
     revision = d.revision + 1,
-    expires_at = (select case when $5::float8 is not null then least(now + make_interval(secs => $5::float8), '9999-12-31 23:59:59.999999+00') end from clock)
+    expires_at = (select case when $5::float8 is not null then least(now + make_interval(secs => $5::float8), {far_future}) end from clock)
 where d.namespace = $2::text and d.key = $3::text and d.revision = $6::bigint
     and (d.expires_at is null or d.expires_at > (select now from clock))
 returning d.key, d.value, d.revision, (extract(epoch from d.expires_at) * 1000000)::bigint

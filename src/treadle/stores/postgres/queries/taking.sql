@@ -82,7 +82,7 @@ update treadle.jobs j set
     attempts = j.attempts + 1,
     max_attempts = coalesce(j.max_attempts, ($8::integer[])[array_position($3::text[], j.name)], $9::integer),
     started_at = (select now from clock),
-    lease_until = (select least(now + make_interval(secs => $6::float8), '9999-12-31 23:59:59.999999+00') from clock),
+    lease_until = (select least(now + make_interval(secs => $6::float8), {far_future}) from clock),
     worker = $5::text,
     token = $4::text
 where j.id = any(array(select id from picked))
