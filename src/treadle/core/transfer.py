@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from treadle.core.errors import StoreError, StoreMoved, StoreUnavailable
 from treadle.core.job import Job
@@ -74,8 +74,9 @@ class Mark:
     """What a store knows of the latest move that it took part in.
 
     `move` is the same at both ends. `other` names the other store, without a password. In a target, `base` counts what was
-    there when the filling began, None until then; `emptying` says that leftovers of an earlier move go before that.
-    `before` is what this mark replaced, to be put back if the move is given up.
+    there when the filling began, None until then, and `own` names those intervals among it that the source has too;
+    `emptying` says that leftovers of an earlier move go before that. In a source, `emptying` says that the move is being
+    given up, for which there is no way back. `before` is what this mark replaced, to be put back if the move is given up.
     """
 
     move: str
@@ -85,6 +86,7 @@ class Mark:
     emptying: bool = False
     base: Counts | None = None
     before: Mark | None = None
+    own: tuple[str, ...] = ()
 
     @property
     def fence(self) -> str | None:
@@ -94,11 +96,15 @@ class Mark:
         return f"{FENCE} {self.side} {self.stage} {' '.join(self.other.split())}"
 
     def text(self) -> str:
-        """The mark as JSON, the same text for the same mark."""
-        return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)
+        """The mark as JSON, the same text for the same mark, and for those that older versions wrote."""
+        return json.dumps(asdict(self, dict_factory=_without_nothing_own), ensure_ascii=False, sort_keys=True)
 
 
 FENCE = "TREADLEFENCE"
+
+
+def _without_nothing_own(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in fields if name != "own" or value}
 
 
 def mark_of(text: str) -> Mark:
@@ -107,7 +113,7 @@ def mark_of(text: str) -> Mark:
 
 
 def _mark(kept: dict[str, object]) -> Mark:
-    before, base = kept["before"], kept["base"]
+    before, base, own = kept["before"], kept["base"], kept.get("own")
     return Mark(
         move=str(kept["move"]),
         side=Side(str(kept["side"])),
@@ -116,6 +122,7 @@ def _mark(kept: dict[str, object]) -> Mark:
         emptying=bool(kept["emptying"]),
         base=Counts(**base) if isinstance(base, dict) else None,
         before=_mark(before) if isinstance(before, dict) else None,
+        own=tuple(own) if isinstance(own, list) else (),
     )
 
 

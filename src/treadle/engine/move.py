@@ -9,29 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from treadle.core.errors import Conflict, InvalidArgument, StoreError
 from treadle.core.job import Job
-from treadle.core.transfer import Cargo, Counts, Mark, Movable, Side, Stage
+from treadle.core.transfer import Cargo, Counts, Mark, Side, Stage
 from treadle.engine.cargo import KEPT_PAGE, LEFT, RUNNING, counted, pages, size
 from treadle.engine.clashes import Clashes, clashes
 from treadle.engine.clock import EngineClock
+from treadle.engine.ends import End, changed
+from treadle.engine.giving_up import GivingUp, given_up
 from treadle.engine.pairing import begun, paired, to_empty
 from treadle.engine.reclaimer import Reclaimer
 
+__all__ = ["End", "Move", "Report", "Survey"]
+
 POLL = 0.1  # seconds between two looks at what still runs
 SHOWN = 5
-RECLAIMED = logging.getLogger("treadle")
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """A store, and how messages name it: its URL without a password."""
-
-    store: Movable
-    name: str
+_logger = logging.getLogger("treadle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +75,7 @@ class Move:
         self._new_id = new_id
         self._wait, self._force = wait, force
         self._progress = progress or (lambda doing, done, total: None)
+        self._giving_up = GivingUp(source, target, self._progress)
 
     # -- what can be asked for
 
@@ -101,9 +99,13 @@ class Move:
     async def run(self) -> Report:
         """Move everything, or go on with it. Raises `Conflict` before anything is moved where something is in the way.
 
-        After any other error both stores stay closed, for the move to be run again or given up.
+        After any other error while things are moved both stores stay closed, for the move to be run again or given up. One
+        that was being given up is given up first, and begun anew.
         """
         mine, theirs = await self._marks()
+        if mine is not None and self._begun(mine, theirs) and given_up(mine, theirs):
+            await self._giving_up.of(mine)
+            mine, theirs = await self._marks()
         if self._begun(mine, theirs) and mine is not None and theirs is not None and mine.stage is Stage.OVER:
             already = theirs.stage is Stage.OVER
             if not already:
@@ -115,7 +117,7 @@ class Move:
         mine, theirs = await self._prepared(mine, theirs)
         theirs = await self._filled(mine, theirs)
         report = await self._checked(theirs)
-        mine = await self._put(self._source, replace(mine, stage=Stage.OVER), expect=mine)
+        mine = await self._source.put(replace(mine, stage=Stage.OVER), expect=mine)
         await self._open(theirs)
         return report
 
@@ -124,20 +126,7 @@ class Move:
 
         Raises `Conflict` where there is nothing to give up.
         """
-        mine, theirs = await self._marks()
-        if mine is None or mine.side is not Side.SOURCE:
-            raise Conflict(f"{self._source.name} is not being moved: there is nothing to give up")
-        if mine.stage is Stage.OVER:
-            raise Conflict(f"the move to {mine.other} is over: to go back, move from there to {self._source.name}")
-        if theirs is not None and paired(mine, theirs):
-            if theirs.base is not None:
-                # A mark of its own, so that a mover that is still at work can put nothing in any more.
-                theirs = await self._put(self._target, replace(theirs, emptying=True), expect=theirs)
-                await self._take_out(self._source.store, theirs)
-            await self._put_back(self._target, theirs)
-        elif mine.other != self._target.name:
-            raise Conflict(f"{self._source.name} is being moved to {mine.other}, not to {self._target.name}")
-        await self._put_back(self._source, mine)
+        await self._giving_up.asked_for(*await self._marks())
 
     # -- whether, and how far
 
@@ -166,7 +155,7 @@ class Move:
     async def _same(self, mine: Mark | None) -> bool:
         """Whether both are one store under two names: what is put into one is seen in the other."""
         probe = Mark(self._new_id(), Side.SOURCE, Stage.DRAINING, self._target.name, before=_bare(mine))
-        await self._put(self._source, probe, expect=mine)
+        await self._source.put(probe, expect=mine)
         try:
             return await self._target.store.get_mark() == probe
         finally:
@@ -179,32 +168,36 @@ class Move:
 
     async def _prepared(self, mine: Mark | None, theirs: Mark | None) -> tuple[Mark, Mark]:
         """Both stores sealed, the target counted as it was. Where that fails, and nothing was put in yet, both open again."""
+        fresh = Mark(self._new_id(), Side.SOURCE, Stage.DRAINING, self._target.name, before=_bare(mine))
+        known = mine
         if mine is None or mine.side is Side.TARGET:
-            fresh = Mark(self._new_id(), Side.SOURCE, Stage.DRAINING, self._target.name, before=_bare(mine))
-            mine = await self._put(self._source, fresh, expect=mine)
+            mine = fresh
         try:
+            if mine is fresh:
+                await self._source.put(fresh, expect=known)
             if not paired(mine, theirs):
                 seen = await self._target.store.get_mark()
                 if seen == mine:
                     raise self._one_store()
                 emptying = self._to_empty(mine.before, seen)
                 marked = Mark(mine.move, Side.TARGET, Stage.DRAINING, self._source.name, emptying=emptying, before=_bare(seen))
-                theirs = await self._put(self._target, marked, expect=seen)
+                theirs = await self._target.put(marked, expect=seen)
             assert theirs is not None
             mine = await self._sealed(self._source, mine)
             theirs = await self._sealed(self._target, theirs)
             if theirs.base is None:
                 theirs = await self._based(theirs)
-        except (Conflict, InvalidArgument, asyncio.CancelledError):
-            await self._give_back(mine)
+        except (Conflict, InvalidArgument, StoreError, asyncio.CancelledError):
+            with suppress(Conflict, StoreError):  # what is told is why it could not go on
+                await self._giving_up.back(mine, theirs)
             raise
-        if theirs.emptying:  # an `undo` that came to no end: what it took out is put in again
-            theirs = await self._put(self._target, replace(theirs, emptying=False), expect=theirs)
         return mine, theirs
 
     async def _sealed(self, end: End, mark: Mark) -> Mark:
         """Closed to everything but the move, once no job runs."""
         if mark.stage is not Stage.DRAINING:
+            if await end.store.get_mark() != mark:
+                raise changed()
             return mark
         sealed = replace(mark, stage=Stage.SEALED)
         deadline = asyncio.get_running_loop().time() + self._wait
@@ -213,7 +206,7 @@ class Move:
             if await end.store.put_mark(sealed, expect=mark):
                 return sealed
             if await end.store.get_mark() != mark:
-                raise _changed()
+                raise changed()
             running = await end.store.find(RUNNING, limit=SHOWN + 1)
             if running and asyncio.get_running_loop().time() >= deadline:
                 raise _runs(end, running)
@@ -225,7 +218,7 @@ class Move:
         reclaimer = Reclaimer(
             end.store,
             self._clock,
-            RECLAIMED,
+            _logger,
             POLL,
             lambda interval: interval.copy(self._new_id(), interval.seconds),
             lambda: None,
@@ -236,7 +229,7 @@ class Move:
         """Emptied of leftovers, looked through for what is in the way, and counted."""
         target = self._target.store
         if theirs.emptying:
-            await self._take_out(target, theirs)
+            await self._giving_up.take_out(target, theirs)
         self._refuse(await clashes(self._source.store, target))
         place: tuple[str, str] | None = None
         while page := await target.kept_documents(after=place, limit=KEPT_PAGE):
@@ -244,18 +237,9 @@ class Move:
             if gone:  # expired: they would be in the way of those to come
                 await target.remove(Cargo(documents=gone), expect=theirs)
             place = (page[-1].namespace, page[-1].document.key)
-        return await self._put(self._target, replace(theirs, emptying=False, base=await counted(target)), expect=theirs)
-
-    async def _give_back(self, mine: Mark) -> None:
-        """Open both again, as long as nothing was put into the target."""
-        theirs = await self._target.store.get_mark()
-        if theirs is not None and paired(mine, theirs):
-            if theirs.base is not None:
-                return
-            await self._put_back(self._target, theirs)
-        current = await self._source.store.get_mark()
-        if current is not None and current.move == mine.move:
-            await self._put_back(self._source, current)
+        own = tuple([name async for names in self._interval_names() for name in names & await self._known(names)])
+        base = replace(theirs, emptying=False, base=await counted(target), own=own)
+        return await self._target.put(base, expect=theirs)
 
     # -- copying
 
@@ -274,6 +258,8 @@ class Move:
         source, target = await counted(self._source.store), (await counted(self._target.store)).less(theirs.base)
         target = replace(target, intervals=source.intervals) if await self._has_intervals() else target
         if source != target:
+            if await self._target.store.get_mark() != theirs:
+                raise changed()
             wrong = [
                 f"{number:,} {kind} in the source, {target.as_dict()[kind]:,} in the target"
                 for kind, number in source.as_dict().items()
@@ -286,35 +272,23 @@ class Move:
 
     async def _has_intervals(self) -> bool:
         """Whether every interval of the source is in the target, which may have known some of them before."""
+        return all([await self._known(names) == names async for names in self._interval_names()])
+
+    async def _interval_names(self) -> AsyncIterator[set[str]]:
+        """The names of the source's intervals, in pages."""
         name = ""
         while page := await self._source.store.kept_intervals(after=name, limit=KEPT_PAGE):
-            names = [one.interval.schedule for one in page]
-            if len(await self._target.store.intervals(names)) != len(names):
-                return False
-            name = names[-1]
-        return True
+            yield {one.interval.schedule for one in page}
+            name = page[-1].interval.schedule
 
-    async def _take_out(self, listed: Movable, theirs: Mark) -> None:
-        """Remove from the target what there is in that store."""
-        done = 0
-        async for cargo in pages(listed):
-            await self._target.store.remove(cargo, expect=theirs)
-            done += size(cargo)
-            self._progress("Removing", done, None)
+    async def _known(self, names: set[str]) -> set[str]:
+        """Those of them that the target has."""
+        return {interval.schedule for interval in await self._target.store.intervals(sorted(names))}
 
-    # -- marks
-
-    async def _put(self, end: End, mark: Mark, *, expect: Mark | None) -> Mark:
-        if not await end.store.put_mark(mark, expect=expect):
-            raise _changed()
-        return mark
-
-    async def _put_back(self, end: End, mark: Mark) -> None:
-        if not await end.store.put_mark(mark.before, expect=mark):
-            raise _changed()
+    # -- the end
 
     async def _open(self, theirs: Mark) -> None:
-        await self._put(self._target, replace(theirs, stage=Stage.OVER), expect=theirs)
+        await self._target.put(replace(theirs, stage=Stage.OVER), expect=theirs)
 
     def _refuse(self, found: Clashes) -> None:
         if found.number:
@@ -328,11 +302,7 @@ class Move:
 
 def _bare(mark: Mark | None) -> Mark | None:
     """The mark without what it replaced itself."""
-    return None if mark is None else replace(mark, before=None, base=None)
-
-
-def _changed() -> Conflict:
-    return Conflict("the move has changed under way: is `treadle move` run twice?")
+    return None if mark is None else replace(mark, before=None, base=None, own=())
 
 
 def _runs(end: End, running: list[Job]) -> Conflict:

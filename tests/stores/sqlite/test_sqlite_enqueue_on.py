@@ -2,7 +2,10 @@
 
 import asyncio
 import sqlite3
+import time
 from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import NullPool, create_engine, text
@@ -12,7 +15,8 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 from treadle.core.errors import InvalidArgument, SchemaMissing, StoreUnavailable, WrongDatabase
 from treadle.core.filter import EVERYTHING
 from treadle.core.job import Key, NewJob
-from treadle.stores.sqlite import SQLiteStore
+from treadle.stores.sqlite import SQLiteStore, enqueue_on
+from treadle.stores.sqlite.opening import LARGE_LOG
 
 
 @asynccontextmanager
@@ -243,3 +247,62 @@ def test_rows_of_any_shape_on_the_callers_connection_do_not_matter(path):
             assert await ids(store) == ["1"]
 
     asyncio.run(main())
+
+
+# -- the log, which the caller's connection does not copy into the file
+
+
+def written(path, store, times, connection):
+    """So many transactions of 200 KB, each with a job."""
+    for _ in range(times):
+        connection.execute("INSERT INTO users VALUES (?)", ("x" * 200_000,))
+        store.enqueue_on_sync(connection, [NewJob(uuid4().hex, "greet")])
+        connection.commit()
+
+
+def log_of(path):
+    return Path(f"{path}-wal").stat().st_size
+
+
+def pragma(connection):
+    return connection.execute("PRAGMA wal_autocheckpoint").fetchone()[0]
+
+
+def test_where_only_callers_write_the_store_keeps_the_log_short(path):
+    asyncio.run(migrated(path))
+    store = SQLiteStore(path)
+    with closing(sqlite3.connect(path, timeout=60)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        for large in (True, False) * 2:  # it grows, is copied and cut, and grows again
+            deadline = time.monotonic() + 60
+            while (log_of(path) > 2 * LARGE_LOG) is not large:
+                assert time.monotonic() < deadline, f"{log_of(path):,} bytes"
+                written(path, store, 1, connection)
+        assert pragma(connection) == 0
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    asyncio.run(store.close())
+
+
+def test_a_store_that_is_only_lent_to_callers_starts_no_thread_for_a_short_log(path):
+    asyncio.run(migrated(path))
+    store = SQLiteStore(path)
+    with closing(sqlite3.connect(path)) as connection:
+        written(path, store, 3, connection)
+    assert not store._connection._running
+
+
+def test_a_newer_sqlite_makes_its_checkpoints_itself(path, monkeypatch):
+    monkeypatch.setattr(enqueue_on, "SAFE", (3, 0, 0))
+    asyncio.run(migrated(path))
+    store = SQLiteStore(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        written(path, store, 100, connection)
+        assert pragma(connection) == 1000
+        assert log_of(path) < 3 * LARGE_LOG
+    assert not store._connection._running
+
+
+async def migrated(path):
+    async with opened(path):
+        pass

@@ -169,6 +169,44 @@ def test_a_listener_hears_on_after_a_fork(tmp_path):
     asyncio.run(main())
 
 
+def test_a_child_wakes_nobody_who_listened_in_its_parent(tmp_path):
+    """Their loops are copies that nobody runs, and what is handed to one stays there for ever."""
+
+    async def main():
+        store = SQLiteStore(tmp_path / "tasks.db")
+        rung = []
+        listener = await store.listen(lambda: rung.append(os.getpid()))
+        child = os.fork()
+        if child == 0:
+            thread = threading.Thread(target=in_child, args=(store, rung))  # for another loop than the parent's
+            thread.start()
+            thread.join()
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        await listener.close()
+        await store.close()
+
+    def in_child(store, rung):
+        async def used():
+            before = len(rung)
+            await store.enqueue([NewJob("1", "a")])
+            assert len(rung) == before, "the parent's listener"
+            own = []
+            listener = await store.listen(lambda: own.append(1))
+            await store.enqueue([NewJob("2", "b")])
+            assert own
+            await listener.close()
+            await store.close()
+
+        try:
+            asyncio.run(used())
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+
+    asyncio.run(main())
+
+
 def test_a_lock_held_outside_is_waited_out(tmp_path):
     path = tmp_path / "tasks.db"
 

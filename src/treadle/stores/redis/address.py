@@ -38,7 +38,9 @@ class Address:
         """
         options = self._options(AsyncRetry(NoBackoff(), 0), None)
         if self.cluster:
-            return aio.RedisCluster.from_url(self.url, **options)
+            cluster = aio.RedisCluster.from_url(self.url, **options)
+            cluster.commands_parser = _NoCommands()  # type: ignore[assignment]  # it has what a cluster's client calls here
+            return cluster
         if self.sentinels:
             sentinel: Any = aio_sentinel.Sentinel  # untyped in the driver
             watch = sentinel(
@@ -84,6 +86,16 @@ class Address:
         return {name: value for name, value in options.items() if name not in dict(self.extra)}
 
 
+class _NoCommands:
+    """In place of the commands that a cluster's client asks its first node for before all else: scripts name their keys.
+
+    One node that hangs would keep every new client from the others.
+    """
+
+    async def initialize(self, node: object = None) -> None:
+        """Ask nobody."""
+
+
 async def close_client(client: aio.Redis | aio.RedisCluster) -> None:
     """Close the client, and those to the sentinels that told it where to go, which it leaves open."""
     await client.aclose()
@@ -96,6 +108,22 @@ def close_blocking_client(client: blocking.Redis | blocking.RedisCluster) -> Non
     client.close()
     for sentinel in _sentinels(client):
         sentinel.close()
+
+
+def descriptors(client: aio.Redis | aio.RedisCluster) -> list[int]:
+    """The sockets that the client has open, as far as the driver lets it be seen."""
+    nodes = client.get_nodes() if isinstance(client, aio.RedisCluster) else [client.connection_pool]
+    nodes += [sentinel.connection_pool for sentinel in _sentinels(client)]
+    kinds = ("_connections", "_available_connections", "_in_use_connections")
+    found = [connection for node in nodes for kind in kinds for connection in getattr(node, kind, ())]
+    return [number for connection in found if (number := descriptor(connection)) >= 0]
+
+
+def descriptor(connection: object) -> int:
+    """The socket of a connection, or -1 where it has none."""
+    writer = getattr(connection, "_writer", None)
+    socket = None if writer is None else writer.get_extra_info("socket")
+    return -1 if socket is None else int(socket.fileno())
 
 
 def _sentinels(client: object) -> list[Any]:

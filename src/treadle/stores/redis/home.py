@@ -58,12 +58,14 @@ class Home:
         except NoScriptError:
             return await self._command("EVAL", script.source, 1, tag, *arguments)
 
-    async def about_the_server(self) -> Mapping[str, str]:
-        """What INFO says, or nothing where this client may not ask."""
+    async def about_the_server(self, tag: str) -> Mapping[str, str]:
+        """What INFO says, of a cluster's nodes the one that has the store; nothing where this client may not ask."""
         try:
             if isinstance(self.client, aio.RedisCluster):
-                node = self.client.get_random_node()
-                text = await node.execute_command("INFO")
+                node = self.client.get_node_from_key(tag)
+                assert node is not None  # None is for replicas
+                async with self._bounded():
+                    text = await node.execute_command("INFO")
             else:
                 text = await self._command("INFO")
         except Exception:  # a right that this client lacks, say; the first real call will tell what is wrong
@@ -77,6 +79,7 @@ class Home:
         if isinstance(client, aio.RedisCluster):
             sent()
             async with self._bounded():
+                await client.initialize()  # not knowing the slots yet, it would send the command to any node
                 return await client.execute_command(*words)
         # Not execute_command: connecting may be repeated and a command may not, so the two are taken apart here.
         pool = client.connection_pool

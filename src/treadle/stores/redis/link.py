@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core.errors import SchemaTooNew
-from treadle.stores.redis.address import Address
+from treadle.stores.redis import forks
+from treadle.stores.redis.address import Address, descriptors
 from treadle.stores.redis.home import Home
 from treadle.stores.redis.precautions import Precautions
 from treadle.stores.redis.script import script
@@ -35,6 +36,7 @@ class Link:
         self._homes: weakref.WeakKeyDictionary[Loop, Home] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
         self._precautions = Precautions(address.shown)
+        forks.watch(self)
 
     async def call(self, name: str, *arguments: Argument, sent: Callable[[], None] = lambda: None) -> Any:
         """The result of the script; `sent` is called when the server has got it.
@@ -70,6 +72,13 @@ class Link:
                 with contextlib.suppress(Exception):
                     await asyncio.wrap_future(closing)
 
+    def leave(self) -> None:
+        """In the child of a fork: leave the clients to the parent (see forks.py)."""
+        forks.detach(number for home in self._homes.values() for number in descriptors(home.client))
+        forks.abandon(dict(self._homes))
+        self._homes = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+
     def _home(self) -> Home:
         loop = asyncio.get_running_loop()
         home = self._homes.get(loop)
@@ -86,11 +95,13 @@ class Link:
                 return
             await home.begin()
             with translated(self.address.shown):
-                layout = await home.run(script("open"), self.tag, (LAYOUT,), lambda: None)
-                about = await home.about_the_server()
+                layout, may_wake = await home.run(script("open"), self.tag, (LAYOUT,), lambda: None)
             if int(layout) > LAYOUT:
                 raise SchemaTooNew(
                     f"the store {self.tag} at {self.address.shown} has layout {layout}; this treadle knows {LAYOUT}: upgrade it"
                 )
-            self._precautions.look_at(about)
+            if not may_wake:
+                self._precautions.wakeups_refused(f"{self.tag}:wake")
             home.opened = True
+        if self._precautions.wanted:  # behind the lock: nobody else waits for it
+            self._precautions.look_at(await home.about_the_server(self.tag))

@@ -10,6 +10,7 @@ from typing import Any
 
 from treadle.core.draft import answer, pending_job
 from treadle.core.job import Enqueued, Job, NewJob
+from treadle.core.outcome import Dead
 from treadle.core.store import Claim, Claimed, Demand, Ending, Expired, Reclaim
 from treadle.stores.redis import record, wire
 from treadle.stores.redis.link import Link
@@ -21,6 +22,7 @@ from treadle.stores.redis.wire import Argument
 ENQUEUED_AT_ONCE = 1000  # E9: atomic per thousand
 CLAIMED_AT_ONCE = 500  # a claim costs the server least for each job, an ending most
 ENDED_AT_ONCE = 250
+LOST = Dead(f"Redis has lost the payload of this job: {record.CAUSE}")
 
 
 class Moves:
@@ -57,11 +59,11 @@ class Moves:
         jobs: list[Job] = []
         wanted = [demand for demand in demands if demand.limit > 0]
         while True:
-            arguments: list[Argument] = [present(now), token, worker, span(lease), CLAIMED_AT_ONCE, len(wanted)]
+            arguments: list[Argument] = [present(now), token, wire.clean(worker), span(lease), CLAIMED_AT_ONCE, len(wanted)]
             for demand in wanted:
                 arguments += _demand(demand)
             wait, stopped, taken, whole = await self._link.call("claim", *arguments)
-            jobs += record.jobs(whole)
+            jobs += record.jobs(await self._whole(whole, now))
             if not stopped:
                 return Claimed(jobs, None if wait == "-1" else int(wait) / 1_000_000)
             wanted = [replace(demand, limit=demand.limit - number) for demand, number in zip(wanted, taken, strict=True)]
@@ -73,7 +75,7 @@ class Moves:
             return found
         async for ids in self._walk.pages(RUNNING):
             whole = await self._link.call("held", *wire.listed(tokens), *wire.listed(ids))
-            found += [(claim, job) for claim, job in _held(whole)]
+            found += [(claim, job) for claim, job in _held(await self._whole(whole, None))]
         return found
 
     async def renew(self, claims: Sequence[Claim], lease: float, *, now: datetime | None = None) -> set[Claim]:
@@ -98,7 +100,7 @@ class Moves:
         while len(found) < limit:
             most = min(CLAIMED_AT_ONCE, limit - len(found))
             seen, whole = await self._link.call("expired", present(now), offset, most)
-            found |= {job.id: Expired(claim, job) for claim, job in _held(whole)}
+            found |= {job.id: Expired(claim, job) for claim, job in _held(await self._whole(whole, now))}
             offset += seen
             if seen == 0:
                 break
@@ -115,6 +117,13 @@ class Moves:
                 arguments += wire.outcome(reclaim.outcome, reclaim.following)
             taken.update(piece[place - 1].expired.claim for place in await self._link.call("reclaim", *arguments))
         return taken
+
+    async def _whole(self, whole: record.Whole, now: datetime | None) -> record.Whole:
+        """Of running jobs those that can be run: one whose payload is gone is dead, and in nobody's way."""
+        whole, lost = record.parted(whole)
+        if lost:
+            await self.finish([Ending(Claim(*one), LOST) for one in lost], now=now)
+        return whole
 
     async def _begun(self, script: str, arguments: Sequence[Argument]) -> asyncio.Task[Any]:
         """A call that the server has got, or that has failed."""

@@ -14,6 +14,23 @@ class Precautions:
     def __init__(self, server: str) -> None:
         self._server = server
         self._told = False
+        self._told_of_wakeups = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether nothing was told of the server yet."""
+        return not self._told
+
+    def wakeups_refused(self, channel: str) -> None:
+        """Warn that nobody hears of what this client stores."""
+        if not self._told_of_wakeups:
+            self._told_of_wakeups = True
+            _logger.warning(
+                "Redis at %s lets this client publish no wake-ups, so that workers find its jobs by polling alone; "
+                "grant its user the channel &%s",
+                self._server,
+                channel,
+            )
 
     def look_at(self, about: Mapping[str, str]) -> None:
         """Warn of an eviction policy that drops keys of any kind, and mention that nothing outlives a restart.

@@ -10,10 +10,12 @@ from treadle.core.draft import add_failures, job_draft, sealed
 from treadle.core.errors import StoreError
 from treadle.core.job import Enqueued, Failure, Job, Key, KeyKind, State
 from treadle.stores.redis.moment import NEVER, at, moment, surely_at
+from treadle.stores.redis.wire import clean
 
 Whole = Sequence[Sequence[str]]  # ids, records, payloads
 
 BODY = 127
+CAUSE = "was its data edited, or evicted? Its maxmemory-policy must be noeviction"
 _STATES = {"p": State.PENDING, "r": State.RUNNING, "d": State.DONE, "x": State.DEAD}
 
 
@@ -30,6 +32,18 @@ def placed(places: Sequence[Sequence[Any]], whole: Whole) -> list[Enqueued | Non
     """What scripts/ensure.lua and scripts/fire.lua answer: for each nothing, or whether it is new, and which job it is."""
     found = {job.id: job for job in jobs(whole)}
     return [Enqueued(ids[0], became == 1, found[ids[0]]) if ids else None for became, *ids in places]
+
+
+def parted(whole: Whole) -> tuple[Whole, list[tuple[str, str]]]:
+    """The running jobs of an answer that are whole, and the id and token of each whose payload is gone."""
+    _, _, payloads = whole
+    if None not in payloads:
+        return whole, []
+    rows = list(zip(*whole, strict=True))
+    there = [row for row in rows if row[2] is not None]
+    gone = [row for row in rows if row[2] is None]
+    lost = list(zip((row[0] for row in gone), tokens([(), [row[1] for row in gone], ()]), strict=True))
+    return [[row[place] for row in there] for place in range(3)], lost
 
 
 def tokens(whole: Whole) -> list[str]:
@@ -72,20 +86,13 @@ def failure_text(failure: Failure) -> str:
     )
 
 
-def clean(text: str) -> str:
-    """The text without NULs, which divide the fields of a record (E15)."""
-    return text.replace("\0", "") if "\0" in text else text
-
-
 def _moment(when: datetime | None) -> str:
     return NEVER if when is None else moment(when)
 
 
 def _job(job_id: str, record: str | None, payload: str | None) -> Job:
     if record is None or payload is None:
-        raise StoreError(
-            f"Redis has lost a part of job {job_id}: was its data edited, or evicted? Its maxmemory-policy must be noeviction"
-        )
+        raise StoreError(f"Redis has lost a part of job {job_id}: {CAUSE}")
     worker, _, queue, name, kind, key, schedule, last_error, note = record[BODY:].split("\0")
     draft = job_draft()
     draft.id = job_id

@@ -12,7 +12,8 @@ from typing import Any
 from redis import asyncio as aio
 from redis.exceptions import RedisClusterException, RedisError
 
-from treadle.stores.redis.address import Address, close_client
+from treadle.stores.redis import forks
+from treadle.stores.redis.address import Address, close_client, descriptor
 
 _logger = logging.getLogger("treadle")
 SILENCE = 5.0  # seconds without a message until the server is asked for a sign of life, and again until it is given up
@@ -28,8 +29,10 @@ class Subscription:
         self._wake = wake
         self._silence = silence
         self._tried = asyncio.Event()
+        self._connection: object = None
         self.reconnections = 0
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task: asyncio.Task[None] | None = asyncio.get_running_loop().create_task(self._run())
+        forks.watch(self)
 
     async def begun(self) -> None:
         """Wait until it listens, or has failed to at first and goes on trying."""
@@ -37,20 +40,27 @@ class Subscription:
 
     async def close(self) -> None:
         """End it; safe twice."""
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    def leave(self) -> None:
+        """In the child of a fork: it is the parent that listens (see forks.py)."""
+        forks.detach(number for number in [descriptor(self._connection)] if number >= 0)
+        forks.abandon(self._task)
+        self._task = None
 
     async def _run(self) -> None:
         failures = 0
         while True:
             listening = False
             try:
-                async with _connection(self._address) as connection:
+                async with _connection(self._address, self._channel, failures) as connection:
                     async with asyncio.timeout(self._address.timeout):
                         await connection.send_command("SUBSCRIBE", self._channel)
                         await connection.read_response()
-                    listening, failures = True, 0
+                    listening, failures, self._connection = True, 0, connection
                     self._tried.set()
                     self._tell()
                     await self._listen(connection)
@@ -87,14 +97,16 @@ class Subscription:
 
 
 @contextlib.asynccontextmanager
-async def _connection(address: Address) -> Any:
+async def _connection(address: Address, channel: str, failures: int) -> Any:
+    """A connection of its own; in a cluster to the node that has the store, and after failures to the others in turn."""
     async with contextlib.AsyncExitStack() as stack:
         client = address.client()
         stack.push_async_callback(close_client, client)
         if isinstance(client, aio.RedisCluster):
             async with asyncio.timeout(address.timeout):
                 await client.initialize()
-            node = client.get_primaries()[0]
+            nodes = client.get_primaries()
+            node = (client.get_node_from_key(channel) if failures == 0 else None) or nodes[failures % len(nodes)]
             client = address.node_client(str(node.host), int(node.port))
             stack.push_async_callback(close_client, client)
         async with asyncio.timeout(address.timeout):

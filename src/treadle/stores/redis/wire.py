@@ -90,11 +90,11 @@ def outcome(became: Outcome, following: NewJob | None) -> list[Argument]:
     words: list[Argument]
     match became:
         case Done(note):
-            words = ["done", "" if note is None else f"={_clean(note)}", "0", 0]
+            words = ["done", "" if note is None else f"={clean(note)}", "0", 0]
         case RetryAfter(seconds, error):
-            words = ["retry", _clean(error), span(seconds), 0]
+            words = ["retry", clean(error), span(seconds), 0]
         case Dead(error):
-            words = ["dead", _clean(error), "0", 0]
+            words = ["dead", clean(error), "0", 0]
         case Released(seconds, interrupted):
             words = ["release", "", span(seconds), int(interrupted)]
         case _:
@@ -102,7 +102,8 @@ def outcome(became: Outcome, following: NewJob | None) -> list[Argument]:
     return [*words, 0] if following is None else [*words, 1, *new_jobs([following])]
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """The text without NULs, which divide the fields of a record (E15)."""
     return text.replace("\0", "") if "\0" in text else text
 
 

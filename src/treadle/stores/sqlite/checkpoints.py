@@ -9,6 +9,7 @@ from pathlib import Path
 
 from treadle.stores.sqlite.opening import LARGE_LOG, Options, connect
 
+SAFE = (3, 51, 3)  # from this SQLite on, a checkpoint may coincide with a commit of another connection
 _AGAIN = 1.0  # seconds, after a checkpoint that a reader kept from reaching the end
 
 
@@ -21,17 +22,13 @@ class Checkpointer:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._log = Path(f"{options.path}-wal")
+        self._path = options.path
         self._connection: sqlite3.Connection | None = None
         self._not_before = 0.0
 
     def after_commit(self, writer: sqlite3.Connection) -> None:
         """Checkpoint if the log has grown large. The lock file is held. What fails is tried again later."""
-        try:
-            large = self._log.stat().st_size > LARGE_LOG
-        except OSError:
-            return
-        if large and time.monotonic() >= self._not_before:
+        if log_size(self._path) > LARGE_LOG and time.monotonic() >= self._not_before:
             done = False
             with contextlib.suppress(sqlite3.Error):  # a full disk, for one; the log is as good as the database
                 done = self._passive(writer)
@@ -58,6 +55,14 @@ class Checkpointer:
     def connections(self) -> list[sqlite3.Connection]:
         """What must be left alone in the child of a fork."""
         return [] if self._connection is None else [self._connection]
+
+
+def log_size(path: str) -> int:
+    """The bytes of the log of the database at that path; 0 where there is none."""
+    try:
+        return Path(f"{path}-wal").stat().st_size
+    except OSError:
+        return 0
 
 
 def empty_log(writer: sqlite3.Connection) -> None:

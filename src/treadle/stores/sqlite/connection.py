@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import weakref
 from collections.abc import Callable
@@ -83,12 +84,34 @@ class Connection:
         await ask.future
         return threads.writer.migrated
 
+    def tidy(self) -> None:
+        """Have the writer make a checkpoint as soon as nobody else writes; waits for nothing.
+
+        It does so after each commit that finds the log large, be there anything to commit or not.
+        """
+        with self._lock:
+            self._threads().writing.put(Ask(_nothing, loop=None))
+
     async def close(self) -> None:
         """End both threads, when they are through with what was asked before; safe twice."""
         with self._lock:
             threads = self._running.pop() if self._running else None
-        if threads is not None:
-            await asyncio.get_running_loop().run_in_executor(None, _end, threads)
+        if threads is None:
+            return
+        # The last thread itself tells that it ends: those of the loop's executor may all be held by handlers.
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has closed, and nobody waits any more
+                loop.call_soon_threadsafe(ended.set)
+
+        if threads.reading is threads.writing:
+            threads.writing.stop(tell)
+        else:  # one after the other: who closes last tidies the log up, which a reader cannot
+            threads.reading.stop(lambda: threads.writing.stop(tell))
+        await ended.wait()
+        threads.reading.join()
+        threads.writing.join()
 
     def pause(self) -> None:
         """Before a fork: no thread is in SQLite, and no connection is open (see forks.py)."""
@@ -106,8 +129,9 @@ class Connection:
         self._lock.release()
 
     def leave(self) -> None:
-        """After a fork, in the child: its threads are gone. What is in memory stays with the parent."""
+        """After a fork, in the child: its threads are gone, and who listened. What is in memory stays with the parent."""
         self._lock = threading.Lock()
+        self.listeners.clear()
         if self._running:
             threads = self._running.pop()
             threads.writer.leave()
@@ -146,10 +170,3 @@ def _retire(running: list[_Threads]) -> None:
     for threads in running:
         threads.reading.stop()
         threads.writing.stop()
-
-
-def _end(threads: _Threads) -> None:
-    threads.reading.stop()
-    threads.reading.join()
-    threads.writing.stop()
-    threads.writing.join()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
@@ -11,24 +12,29 @@ from typing import Any
 
 from treadle.core.errors import InvalidArgument, SchemaMissing, SchemaTooNew, WrongDatabase
 from treadle.core.job import Enqueued, NewJob
+from treadle.stores.sqlite.checkpoints import SAFE, log_size
+from treadle.stores.sqlite.connection import Connection
 from treadle.stores.sqlite.enqueueing import answers, store_jobs
 from treadle.stores.sqlite.faults import store_error
 from treadle.stores.sqlite.moments import present
-from treadle.stores.sqlite.opening import Options
+from treadle.stores.sqlite.opening import LARGE_LOG, Options
 from treadle.stores.sqlite.session import Execute, Parameters, Row, Session, fetched
 from treadle.stores.sqlite.statements import migrations
 
+_SELDOM = 1.0  # seconds between two checkpoints that callers have the store make
 _ACCEPTED = "a sqlite3.Connection, or a SQLAlchemy connection or session on SQLite"
 
 
 class CallersTransaction:
     """The part of the store that enqueues on connections which are not its own.
 
-    The caller's connection is set to `wal_autocheckpoint = 0`: a checkpoint made by it could coincide with a commit of
-    another process, which SQLite before 3.51.3 may not survive. The store checkpoints what the caller commits.
+    With SQLite before 3.51.3 the caller's connection is set to `wal_autocheckpoint = 0`: a checkpoint made by it could
+    coincide with a commit of another process, which the file may not survive. The store checkpoints what the caller commits.
     """
 
     _options: Options
+    _connection: Connection
+    _tidied = 0.0
 
     async def enqueue_on(self, connection: Any, jobs: Sequence[NewJob], *, now: datetime | None = None) -> list[Enqueued]:
         """As `enqueue`, on the caller's connection or session; the jobs exist if and only if its transaction commits (E10).
@@ -51,6 +57,7 @@ class CallersTransaction:
         try:
             execute, whole = _access(connection)
             self._check(execute)
+            self._leave_checkpoints(execute)
             with whole:
                 stored = store_jobs(Session(execute), jobs, present(now)) if jobs else None
         except Exception as error:
@@ -80,7 +87,24 @@ class CallersTransaction:
             raise SchemaMissing(
                 f"the tables in {file} have schema version {version}, not {newest}; run `treadle migrate` first"
             )
+
+    def _leave_checkpoints(self, execute: Execute) -> None:
+        """Where the connection may make no checkpoint, have the store make one, should nobody else have done so for long.
+
+        The store's own writes keep the log at half of this.
+        """
+        [(version,)] = execute("SELECT sqlite_version()", ())
+        if tuple(map(int, version.split("."))) >= SAFE:
+            return
         execute("PRAGMA wal_autocheckpoint = 0", ())
+        now = time.monotonic()
+        if now >= self._tidied + _SELDOM and log_size(self._options.path) > 2 * LARGE_LOG:
+            self._tidied = now
+            if execute("PRAGMA journal_size_limit", ()) == [
+                (-1,)
+            ]:  # else the log would keep its length, and look large for ever
+                execute(f"PRAGMA journal_size_limit = {LARGE_LOG}", ())
+            self._connection.tidy()
 
 
 def _kind(connection: object) -> str:

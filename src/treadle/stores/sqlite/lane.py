@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from treadle.stores.sqlite.asks import Ask
@@ -37,7 +37,9 @@ class Lane:
         self._queue: queue.SimpleQueue[Ask | None] = queue.SimpleQueue()
         self._server = server
         self._turn = threading.RLock()
-        self._thread = threading.Thread(target=_run, args=(self._queue, server, self._turn), name=name, daemon=True)
+        self._at_end: list[Callable[[], None]] = []
+        work = (self._queue, server, self._turn, self._at_end)
+        self._thread = threading.Thread(target=_run, args=work, name=name, daemon=True)
         self._thread.start()
 
     def pause(self, patience: float) -> bool:
@@ -57,8 +59,10 @@ class Lane:
         """Have the server look around now, and not only at its next rest."""
         self._queue.put(Ask(_nothing, loop=None, reading=True))
 
-    def stop(self) -> None:
-        """Have the thread end when it is through with what is queued."""
+    def stop(self, at_end: Callable[[], None] | None = None) -> None:
+        """Have the thread end when it is through with what is queued; it calls `at_end` as its last step."""
+        if at_end is not None:
+            self._at_end.append(at_end)
         self._queue.put(None)
 
     def join(self) -> None:
@@ -66,17 +70,23 @@ class Lane:
         self._thread.join()
 
 
-def _run(waiting: queue.SimpleQueue[Ask | None], server: Server, turn: threading.RLock) -> None:
+def _run(
+    waiting: queue.SimpleQueue[Ask | None], server: Server, turn: threading.RLock, at_end: Sequence[Callable[[], None]]
+) -> None:
     going = True
-    while going:
-        with turn:
-            pause = server.rest()
-        batch, going = _take(waiting, pause)
-        if batch:
+    try:
+        while going:
             with turn:
-                server.serve(batch)
-    with turn:
-        server.shut()
+                pause = server.rest()
+            batch, going = _take(waiting, pause)
+            if batch:
+                with turn:
+                    server.serve(batch)
+        with turn:
+            server.shut()
+    finally:
+        for call in at_end:
+            call()
 
 
 def _nothing(session: Session) -> bool:

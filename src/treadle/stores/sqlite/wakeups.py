@@ -23,6 +23,10 @@ class Listeners:
         """No longer; safe twice."""
         self._wakes.pop(token, None)
 
+    def clear(self) -> None:
+        """Forget them all, as in the child of a fork: it is the parent's loops that they would wake."""
+        self._wakes.clear()
+
     def tell(self) -> None:
         """Call them all. A wake-up is a hint, so one that fails (its loop was closed, say) must not harm a write."""
         for wake in list(self._wakes.values()):

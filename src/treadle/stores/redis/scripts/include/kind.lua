@@ -4,6 +4,7 @@
 --@include moment
 --@include changes
 --@include face
+--@include wake
 local touched = {}
 
 local function kind_of(queue, name)
@@ -61,5 +62,5 @@ end
 
 -- Tells whoever listens, once a script, and only if there is news (E26).
 local function settle_agenda_and_wake()
-  if settle_agenda() then redis.call('PUBLISH', K .. ':wake', '') end
+  if settle_agenda() then wake() end
 end
