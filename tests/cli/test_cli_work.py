@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -241,3 +242,16 @@ def test_l7_a_memory_store_is_told_to_be_this_process_own(tmp_path: Path) -> Non
         assert worker.wait() == 0
     finally:
         worker.close()
+
+
+@pytest.mark.parametrize("kind", ["postgres", "redis"])
+def test_e24_a_signal_ends_a_start_for_which_the_store_gives_no_answer(shop: Shop, work: Work, kind: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(DEADLINE)
+        url = f"{kind}://127.0.0.1:{silent.getsockname()[1]}/0"
+        worker = work("--store", f"{url}?connect_timeout=600" if kind == "postgres" else url)
+        connection, _ = silent.accept()
+        with connection:
+            worker.signal()
+            assert worker.wait() == 0
+        assert worker.lines[-1] == "treadle: stopped before it had started"

@@ -28,11 +28,11 @@ class EngineClock:
 
     def now(self) -> datetime:
         """The present moment, in UTC."""
-        return datetime.now(UTC) if self._injected is None else self._injected.now()
+        return datetime.now(UTC) if self._injected is None else _utc(self._injected)
 
     def for_store(self) -> datetime | None:
         """What a store operation gets as `now`: None, so that the store's own clock decides, unless one is injected."""
-        return None if self._injected is None else self._injected.now()
+        return None if self._injected is None else _utc(self._injected)
 
     def seconds(self) -> float:
         """A count of seconds for measuring spans, not moments: monotonic, or the injected clock's."""
@@ -46,3 +46,9 @@ class EngineClock:
         """Call `callback` whenever an injected clock is moved by hand; answers how to end that."""
         subscribe: Callable[[Callable[[], None]], Callable[[], None]] | None = getattr(self._injected, "subscribe", None)
         return (lambda: None) if subscribe is None else subscribe(callback)
+
+
+def _utc(clock: Clock) -> datetime:
+    """What it says, in UTC: a store may keep a moment as it gets it, and reckoning in a zone goes wrong at its changes."""
+    moment = clock.now()
+    return moment if moment.tzinfo is UTC else moment.astimezone(UTC)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from treadle.core.job import Enqueued, NewJob
 from treadle.core.store import JobStore
+from treadle.core.waiting import KeysWait
+from treadle.engine.apart import Apart
 from treadle.engine.clock import EngineClock
 from treadle.engine.gatherer import Gatherer
 
@@ -19,20 +21,28 @@ class Enqueuer:
     def __init__(self, store: JobStore, clock: EngineClock) -> None:
         self._store = store
         self._clock = clock
-        # Apart from each other: a key that is held by somebody's open transaction makes its whole write wait (E10).
-        self._keyed = self._gatherer()
-        self._plain = self._gatherer()
-
-    def _gatherer(self) -> Gatherer[NewJob, Enqueued]:
-        return Gatherer(self._write, lambda job: len(job.payload_json), BATCH, LOAD)
+        self._shared = Gatherer(self._write, lambda job: len(job.payload_json), BATCH, LOAD)
+        self._apart: Apart | None = None
+        if isinstance(store, KeysWait):
+            self._waiting: KeysWait = store
+            self._apart = Apart(self._write, self._attempt, store.waiting_at_most, BATCH, LOAD)
 
     async def one(self, job: NewJob) -> Enqueued:
         """Enqueue a job, sharing the write with whoever enqueues at the same time."""
-        return await (self._plain if job.key is None else self._keyed).add(job)
+        if self._apart is None or job.key is None:
+            return await self._shared.add(job)
+        return await self._apart.one(job)
 
     async def many(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Enqueue the jobs in one step of their own, all or none (E9)."""
-        return await self._write(jobs) if jobs else []
+        if not jobs:
+            return []
+        if self._apart is None or all(job.key is None for job in jobs):
+            return await self._write(jobs)
+        return await self._apart.many(jobs)
 
     async def _write(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         return await self._store.enqueue(jobs, now=self._clock.for_store())
+
+    async def _attempt(self, jobs: Sequence[NewJob]) -> list[Enqueued] | None:
+        return await self._waiting.enqueue_unless_held(jobs, now=self._clock.for_store())

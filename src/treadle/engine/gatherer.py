@@ -25,6 +25,11 @@ class Gatherer(Generic[Item, Answer]):
         self._writing = False
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def writing(self) -> bool:
+        """Whether a write is under way, or about to be: what is added now goes into a later one."""
+        return self._writing
+
     async def add(self, item: Item) -> Answer:
         """Have the item written; answers what `write` answered for it, or raises what it raised."""
         loop = asyncio.get_running_loop()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 
 from treadle.core.errors import Conflict, NotFound
 from treadle.core.filter import JobFilter
@@ -13,6 +14,7 @@ from treadle.core.policies.limits import owned_by_a_face
 from treadle.core.policies.redrive import RedrivePolicy
 from treadle.core.store import Redriven, Stats, Store
 from treadle.engine.clock import EngineClock
+from treadle.engine.sweep import Sweep
 
 FIRST_PAGE = 50  # before anything is known of how large the payloads are
 PAGE = 500
@@ -26,6 +28,19 @@ class Pruned:
 
     matched: int
     deleted: int
+
+
+@dataclass(slots=True)
+class _Round:
+    """What a redrive has done so far."""
+
+    progress: Callable[[int], None] | None
+    revived: dict[str, None] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
+
+    @property
+    def number(self) -> int:
+        return len(self.revived) + len(self.dropped)
 
 
 class Operations:
@@ -87,22 +102,26 @@ class Operations:
     async def redrive_all(
         self, which: JobFilter, progress: Callable[[int], None] | None = None, *, limit: int | None = None
     ) -> Redriven:
-        """Send all matching dead letters round again, oldest first, at most `limit`, each by the rule of its queue (E17)."""
-        revived: list[str] = []
-        dropped: list[str] = []
+        """Send all matching dead letters round again, oldest first, at most `limit`, each by the rule of its queue (E17).
+
+        One that is dead again before the others have had their turn is not sent round twice.
+        """
+        done = _Round(progress)
+        sweep = await Sweep.begin(self._store, self._clock)
         for part, policy in await self._by_rule(which):
-            while True:
-                size = PAGE if limit is None else min(PAGE, limit - len(revived) - len(dropped))
-                if size <= 0:
-                    break
-                step = await self._store.redrive(part, policy, limit=size, now=self._now())
-                revived += step.revived
-                dropped += step.dropped
-                if progress is not None:
-                    progress(len(revived) + len(dropped))
-                if len(step.revived) + len(step.dropped) < size:
-                    break
-        return Redriven(revived, dropped)
+            await sweep.over(part, partial(self._revive, policy, done), limit=None if limit is None else limit - done.number)
+        return Redriven([*done.revived], done.dropped)
+
+    async def _revive(self, policy: RedrivePolicy, done: _Round, which: JobFilter, size: int, begun: datetime) -> int:
+        step = await self._store.redrive(which, policy, limit=size, now=begun)
+        before = done.number
+        done.revived.update(dict.fromkeys(step.revived))
+        done.dropped += step.dropped
+        if done.progress is not None:
+            done.progress(done.number)
+        if done.number == before:
+            return 0  # all were known already, as where an injected clock stands still: this would go on for ever
+        return len(step.revived) + len(step.dropped)
 
     async def _by_rule(self, which: JobFilter) -> Sequence[tuple[JobFilter, RedrivePolicy]]:
         """The dead among them, in parts that have one rule each."""
@@ -139,13 +158,17 @@ class Operations:
         if dry_run:
             return Pruned(await self._store.count(which, now=self._now()), 0)
         deleted = 0
-        while True:
-            step = await self._store.delete(which, limit=PAGE, now=self._now())
+
+        async def delete(which: JobFilter, size: int, begun: datetime) -> int:
+            nonlocal deleted
+            step = await self._store.delete(which, limit=size, now=begun)
             deleted += step
             if progress is not None:
                 progress(deleted)
-            if step < PAGE:
-                return Pruned(deleted, deleted)
+            return step
+
+        await (await Sweep.begin(self._store, self._clock)).over(which, delete)
+        return Pruned(deleted, deleted)
 
     async def _stored(self, id: str) -> Job:
         job = await self.get(id)

@@ -7,7 +7,10 @@ import os
 import threading
 import weakref
 from collections.abc import Coroutine
+from concurrent.futures import CancelledError
 from typing import Any, TypeVar
+
+from treadle.engine.execution import in_handler
 
 Result = TypeVar("Result")
 
@@ -27,30 +30,44 @@ class Portal:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
-    def call(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run the coroutine in the portal's loop and wait for its result."""
+    def call(self, work: Coroutine[Any, Any, Result], *, waits_for_jobs: bool = False) -> Result:
+        """Run the coroutine in the portal's loop and wait for its result.
+
+        Raises `RuntimeError` within that loop, for work that waits for the very job that calls it, and where the portal is
+        closed meanwhile.
+        """
         try:
-            loop = self._open()
-            if threading.current_thread() is self._thread:
-                raise RuntimeError("a blocking call from within the loop that would have to run it; await the async twin")
-            future = asyncio.run_coroutine_threadsafe(work, loop)
+            # Under the lock, so that what is handed over is there before a `close` ends the loop, which looks for it.
+            with self._lock:
+                loop = self._open()
+                if threading.current_thread() is self._thread:
+                    raise RuntimeError("a blocking call from within the loop that would have to run it; await the async twin")
+                if waits_for_jobs and _runs_in(loop):
+                    raise RuntimeError("a handler must not wait for its own worker; enqueue, and let the worker run it")
+                future = asyncio.run_coroutine_threadsafe(work, loop)
         except BaseException:
             work.close()
             raise
         try:
             return future.result()
+        except CancelledError:
+            if self._loop is loop:
+                raise
+            raise RuntimeError(
+                "tasks.sync was closed by another thread during this call; whether it was carried out is not known"
+            ) from None
         except BaseException:
             future.cancel()
             raise
 
     def _open(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._loop is None:
-                loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=self._run, args=(loop,), name="treadle-portal", daemon=True)
-                self._thread.start()
-                self._loop = loop
-            return self._loop
+        """The loop, started if need be. The lock is held."""
+        if self._loop is None:
+            loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._run, args=(loop,), name="treadle-portal", daemon=True)
+            self._thread.start()
+            self._loop = loop
+        return self._loop
 
     @staticmethod
     def _run(loop: asyncio.AbstractEventLoop) -> None:
@@ -74,6 +91,14 @@ class Portal:
             loop.call_soon_threadsafe(loop.stop)
             if thread is not None and thread is not threading.current_thread():
                 thread.join(timeout=5.0)
+
+
+def _runs_in(loop: asyncio.AbstractEventLoop) -> bool:
+    """Whether the calling thread is that of a plain handler whose worker lives in the loop."""
+    execution = in_handler.get()
+    if execution is None or execution.settled:
+        return False
+    return execution.task is None or execution.task.get_loop() is loop
 
 
 def _after_fork() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from datetime import datetime
 
 from treadle.core.filter import JobFilter
 from treadle.core.job import State
@@ -11,8 +12,7 @@ from treadle.core.store import Store
 from treadle.engine.clock import EngineClock
 from treadle.engine.service import Service
 from treadle.engine.setup import Setup
-
-BATCH = 500
+from treadle.engine.sweep import Sweep
 
 
 class Pruner(Service):
@@ -28,9 +28,13 @@ class Pruner(Service):
 
     async def run_once(self) -> None:
         """Delete all that is old enough now."""
-        for which in self._due():
-            while await self._store.delete(which, limit=BATCH, now=self._clock.for_store()) == BATCH:
-                pass
+        if due := list(self._due()):
+            sweep = await Sweep.begin(self._store, self._clock)
+            for which in due:
+                await sweep.over(which, self._delete)
+
+    async def _delete(self, which: JobFilter, size: int, begun: datetime) -> int:
+        return await self._store.delete(which, limit=size, now=begun)
 
     def _due(self) -> Iterator[JobFilter]:
         keep = self._setup.profile.retention

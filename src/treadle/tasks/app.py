@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -30,14 +31,13 @@ from treadle.engine.ids import new_id, new_ids, new_worker_id
 from treadle.engine.operations import Operations
 from treadle.engine.schedules import Schedules
 from treadle.engine.setup import Settings, Setup
-from treadle.stores import open_store
 from treadle.tasks import install as lifespan
 from treadle.tasks.blocking import SyncTasks
 from treadle.tasks.inspection import Inspection
 from treadle.tasks.options import NewJob, new_job, spread
 from treadle.tasks.profile import CONCURRENCY, GRACE, LIBRARY, POLL_INTERVAL
 from treadle.tasks.registration import Registration
-from treadle.tasks.settings import checked_concurrency, checked_queues, retention_of
+from treadle.tasks.settings import checked_concurrency, checked_queues, checked_store, opened_store, retention_of
 
 Payload = TypeVar("Payload")
 Rest = ParamSpec("Rest")
@@ -78,7 +78,7 @@ class Tasks(Registration, Inspection):
         logger: logging.Logger | None = None,
     ) -> None:
         super().__init__()
-        self.store: Store = open_store(store, migrate=migrate) if store is None or isinstance(store, str) else store
+        self.store = opened_store(store, migrate=migrate)
         self._profile = replace(
             LIBRARY,
             retry=retry_policy(retry),
@@ -90,7 +90,7 @@ class Tasks(Registration, Inspection):
             retention=retention_of(retention, key_retention),
         )
         self._settings = Settings(
-            worker_id=new_worker_id() if worker_id is None else checked_text(worker_id, "worker_id", 200),
+            worker_id="" if worker_id is None else checked_text(worker_id, "worker_id", 200),
             concurrency=checked_concurrency(concurrency),
             poll_interval=checked_duration(poll_interval, "poll_interval"),
             queues=None if queues is None else checked_queues(queues),
@@ -101,7 +101,8 @@ class Tasks(Registration, Inspection):
         self._clock = EngineClock(clock)
         self._logger = logger or logging.getLogger("treadle")
         self._engines: dict[asyncio.AbstractEventLoop, Engine] = {}
-        self._started = False
+        self._worker_id_given = worker_id is not None
+        self._process = 0  # whose worker id is in the settings, where none was given
         self._operations = Operations(self.store, self._clock)
         self._sync = SyncTasks(self)
 
@@ -113,6 +114,9 @@ class Tasks(Registration, Inspection):
     @property
     def settings(self) -> Settings:
         """The worker's id, concurrency, poll interval and queues (E18)."""
+        if not self._worker_id_given and self._process != os.getpid():  # a server may fork after it has imported this
+            self._settings = replace(self._settings, worker_id=new_worker_id())
+            self._process = os.getpid()
         return self._settings
 
     @property
@@ -136,7 +140,7 @@ class Tasks(Registration, Inspection):
         if self._started:
             raise InvalidArgument("configure() must come before start; the worker already runs")
         if store is not None:
-            self.store = store
+            self.store = checked_store(store)
             self._operations = Operations(store, self._clock)
         if concurrency is not None:
             self._settings = replace(self._settings, concurrency=checked_concurrency(concurrency))
@@ -241,14 +245,11 @@ class Tasks(Registration, Inspection):
 
     async def start(self) -> None:
         """Claim and run jobs in the background of the running event loop; safe twice (E25)."""
-        engine = self._engine()
-        await engine.start()
-        self._started = engine.started
+        await self._engine().start()
 
     async def stop(self, grace: Seconds | None = None) -> None:
         """Claim nothing more, let running jobs finish within `grace` seconds, and give back the rest (E24)."""
         await self._engine().stop(self._grace if grace is None else checked_delay(grace, "grace"))
-        self._started = False
 
     async def close(self) -> None:
         """`stop`, and give the store's connections up. A later use opens the store again."""
@@ -272,6 +273,11 @@ class Tasks(Registration, Inspection):
         """Run until nothing is due; answers how many attempts were run. Later retries are not waited for (E25)."""
         return await self._engine().drain()
 
+    @property
+    def _started(self) -> bool:
+        # In single steps, since other threads have loops of their own. Of a loop that is over, so is the worker.
+        return any(engine.started and not loop.is_closed() for loop, engine in [*self._engines.items()])
+
     def _own_queues(self) -> Sequence[str] | None:
         return self._settings.queues
 
@@ -282,7 +288,7 @@ class Tasks(Registration, Inspection):
             for other in [*self._engines]:  # in single steps, since other threads have loops of their own
                 if other.is_closed():
                     self._engines.pop(other, None)
-            setup = Setup(self.store, self._registry, self._profile, self._settings, self._clock, self._logger)
+            setup = Setup(self.store, self._registry, self._profile, self.settings, self._clock, self._logger)
             engine = Engine(setup, self, self._intervals, self._crons)
             self._engines[loop] = engine
         return engine

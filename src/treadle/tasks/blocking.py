@@ -94,11 +94,11 @@ class SyncTasks:
 
     def run_once(self) -> int:
         """Run what is due now, each job once (E25)."""
-        return self._portal.call(self._tasks.run_once())
+        return self._portal.call(self._tasks.run_once(), waits_for_jobs=True)
 
     def drain(self) -> int:
         """Run until nothing is due (E25)."""
-        return self._portal.call(self._tasks.drain())
+        return self._portal.call(self._tasks.drain(), waits_for_jobs=True)
 
     def start(self) -> None:
         """Run jobs in the background, in the thread of the blocking twins (E25)."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import inspect
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.core.errors import InvalidArgument, InvalidPayload, MissingExtra
+from treadle.core.errors import InvalidArgument, MissingExtra
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """`decode` turns what JSON means into the annotated type, `encode` the other way."""
+    """`decode` turns what JSON means into the annotated type, `encode` the other way.
+
+    `decode` raises `InvalidPayload`; `encode` whatever the type's library raises, and `InvalidArgument` for a value that does
+    not come back as it is.
+    """
 
     decode: Callable[[Any], Any]
     encode: Callable[[Any], Any]
@@ -24,134 +26,68 @@ class Codec:
 def codec_for(annotation: Any, handler: str) -> Codec | None:
     """The codec of an annotation that is, or holds, a model; None where JSON's own types are meant.
 
-    Raises `MissingExtra` where the library that converts such a type is not installed.
+    Raises `MissingExtra` where the library that converts such a type is not installed, and `InvalidArgument` where it cannot.
     """
-    kinds = _kinds(annotation)
-    if "pydantic" in kinds:
-        return _pydantic(annotation, handler)
-    if kinds:
-        return _msgspec(annotation, handler)
-    return None
+    kinds = _kinds(annotation, set())
+    if not kinds:
+        return None
+    library, extra = ("pydantic", "pydantic") if "pydantic" in kinds else ("msgspec", "typed")
+    try:
+        # What imports the libraries is imported only where they are needed.
+        if library == "pydantic":
+            from treadle.tasks.pydantic_codec import pydantic_codec as codec
+        else:
+            from treadle.tasks.msgspec_codec import msgspec_codec as codec
+    except ImportError:
+        raise MissingExtra(
+            f"handler {handler!r} takes {named(annotation)}, which needs {library}: install treadle[{extra}]"
+        ) from None
+    try:
+        return codec(annotation, named(annotation))
+    except ValueError as error:
+        raise InvalidArgument(f"handler {handler!r} cannot take {named(annotation)}: {error}") from None
 
 
-def _kinds(annotation: Any) -> set[str]:
-    """Which libraries' models stand in the annotation."""
+def _kinds(annotation: Any, seen: set[Any]) -> set[str]:
+    """Which libraries' models stand in the annotation, or in the fields of those that have no library of their own."""
+    annotation = _meant(annotation)
     if not isinstance(annotation, type):
-        return set().union(*(_kinds(argument) for argument in typing.get_args(annotation)))
+        return set().union(*(_kinds(argument, seen) for argument in typing.get_args(annotation)))
+    if annotation in seen:
+        return set()
+    seen.add(annotation)
     modules = {base.__module__.partition(".")[0] for base in annotation.__mro__}
     if "pydantic" in modules or hasattr(annotation, "__pydantic_validator__"):
         return {"pydantic"}
     if "msgspec" in modules or dataclasses.is_dataclass(annotation) or _is_typed_dict(annotation):
-        return {"msgspec"}
-    return set().union(*(_kinds(argument) for argument in typing.get_args(annotation)))
+        return {"msgspec"}.union(*(_kinds(field, seen) for field in _fields(annotation)))
+    return set().union(*(_kinds(argument, seen) for argument in typing.get_args(annotation)))
+
+
+def _meant(annotation: Any) -> Any:
+    """The type behind a `NewType` or a `type` statement."""
+    while True:
+        if isinstance(annotation, typing.NewType):
+            annotation = annotation.__supertype__
+        elif type(annotation).__name__ == "TypeAliasType":
+            annotation = annotation.__value__
+        else:
+            return annotation
+
+
+def _fields(model: type) -> list[Any]:
+    """The types of a model's fields; none where one names what is not defined yet, which its library looks up later."""
+    try:
+        return [*typing.get_type_hints(model, include_extras=True).values()]
+    except (NameError, TypeError, AttributeError):
+        return []
 
 
 def _is_typed_dict(annotation: type) -> bool:
     return issubclass(annotation, dict) and hasattr(annotation, "__total__") and hasattr(annotation, "__required_keys__")
 
 
-def _msgspec(annotation: Any, handler: str) -> Codec:
-    try:
-        import msgspec
-    except ImportError:
-        raise MissingExtra(
-            f"handler {handler!r} takes {_named(annotation)}, which needs msgspec: install treadle[typed]"
-        ) from None
-
-    def decode(payload: Any) -> Any:
-        try:
-            return msgspec.convert(payload, annotation)
-        except msgspec.ValidationError as error:
-            raise InvalidPayload(f"the payload does not fit {_named(annotation)}: {error}") from None
-
-    return Codec(decode, msgspec.to_builtins)
-
-
-def _pydantic(annotation: Any, handler: str) -> Codec:
-    try:
-        import pydantic
-    except ImportError:
-        raise MissingExtra(
-            f"handler {handler!r} takes {_named(annotation)}, which needs pydantic: install treadle[pydantic]"
-        ) from None
-    adapter = pydantic.TypeAdapter(annotation)
-
-    def decode(payload: Any) -> Any:
-        try:
-            return adapter.validate_python(payload)
-        except pydantic.ValidationError as error:
-            # pydantic's own text shows the values, which may be secrets.
-            told = "; ".join(
-                f"{'.'.join(map(str, one['loc'])) or 'payload'}: {one['msg']}" for one in error.errors(include_input=False)
-            )
-            raise InvalidPayload(f"the payload does not fit {_named(annotation)}: {told}") from None
-
-    return Codec(decode, functools.partial(adapter.dump_python, mode="json"))
-
-
-def _named(annotation: Any) -> str:
-    return getattr(annotation, "__name__", None) or str(annotation)
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What a handler function takes."""
-
-    is_async: bool
-    takes_context: bool
-    codec: Codec | None
-
-
-def shape_of(function: Callable[..., Any], handler: str) -> Shape:
-    """Read the function's signature: `payload`, or `payload, ctx`. Raises `InvalidArgument` for any other."""
-    if not callable(function):
-        raise InvalidArgument(f"handler {handler!r} must be a function, not {type(function).__name__}")
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        raise InvalidArgument(f"the signature of handler {handler!r} cannot be read; wrap it in a function") from None
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    takes_any = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    required = [p for p in positional if p.default is p.empty]
-    needed_by_name = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-    if (not positional and not takes_any) or len(required) > 2 or needed_by_name:
-        raise InvalidArgument(
-            f"handler {handler!r} must take (payload) or (payload, ctx), not ({', '.join(map(str, parameters))})"
-        )
-    takes_context = len(required) == 2 or (len(positional) > 1 and positional[1].name in ("ctx", "context"))
-    codec = codec_for(_annotation(function, positional[0]), handler) if positional else None
-    called = function if not isinstance(function, functools.partial) else function.func
-    if isinstance(called, type):
-        raise InvalidArgument(f"handler {handler!r} must be a function or an object, not the class {called.__name__} itself")
-    run = called if inspect.isroutine(called) else type(called).__call__
-    if inspect.isgeneratorfunction(run) or inspect.isasyncgenfunction(run):
-        raise InvalidArgument(f"handler {handler!r} must not contain yield: nothing of a generator runs by calling it")
-    return Shape(inspect.iscoroutinefunction(called) or inspect.iscoroutinefunction(run), takes_context, codec)
-
-
-def _annotation(function: Callable[..., Any], parameter: inspect.Parameter) -> Any:
-    """The parameter's annotation, resolved where it is text; one that names what cannot be found is no model."""
-    if not isinstance(parameter.annotation, str):
-        return parameter.annotation
-    called = inspect.unwrap(function.func if isinstance(function, functools.partial) else function)
-    if not inspect.isroutine(called):
-        called = called.__call__
-    try:
-        return typing.get_type_hints(called).get(parameter.name, Any)
-    except (NameError, TypeError, AttributeError):
-        return _from_frames(parameter.annotation, called)
-
-
-def _from_frames(annotation: str, function: Any) -> Any:
-    """Resolve an annotation that names something local to the function that defines the handler."""
-    frame = inspect.currentframe()
-    names: dict[str, Any] = {}
-    while frame is not None:
-        if frame.f_globals is getattr(function, "__globals__", None):
-            names = {**frame.f_globals, **frame.f_locals}
-            break
-        frame = frame.f_back
-    try:
-        return eval(annotation, names)  # noqa: S307  the text is the programmer's own annotation
-    except Exception:
-        return Any
+def named(annotation: Any) -> str:
+    """The type as a message names it."""
+    name = None if typing.get_args(annotation) else getattr(annotation, "__name__", None)
+    return name or str(annotation)

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack
 
-from treadle.core.errors import InvalidArgument
+from treadle.core.errors import InvalidArgument, InvalidPayload
 from treadle.core.job import Enqueued
 from treadle.core.transitions import clipped_error
 from treadle.tasks.codec import Codec
@@ -26,11 +26,12 @@ class Handler(Generic[Payload, Rest, Result]):
     def __init__(
         self, tasks: Tasks, name: str, function: Callable[Concatenate[Payload, Rest], Result], codec: Codec | None
     ) -> None:
+        # Its name, module and text only: what else a callable object keeps as its own is not the handler's.
+        functools.update_wrapper(self, function, updated=())
         self._tasks = tasks
         self._codec = codec
         self.name = name
         self.function = function
-        functools.update_wrapper(self, function)
 
     def __call__(self, payload: Payload, *args: Rest.args, **kwargs: Rest.kwargs) -> Result:
         """Call the function itself, with nothing stored."""
@@ -51,8 +52,15 @@ class Handler(Generic[Payload, Rest, Result]):
         if self._codec is None:
             return payload
         try:
-            return self._codec.encode(payload)
+            encoded = self._codec.encode(payload)
+        except InvalidArgument as error:
+            raise InvalidArgument(f"the payload of {self.name!r} cannot be stored: {error}") from None
         except Exception as error:  # whatever the library of the annotated type raises
             raise InvalidArgument(
                 f"the payload of {self.name!r} cannot be turned into JSON: {clipped_error(str(error))}"
             ) from None
+        try:
+            self._codec.decode(encoded)  # now, and not in a job that would fail at each attempt
+        except InvalidPayload as error:
+            raise InvalidArgument(f"{self.name!r} would not take what this payload becomes as JSON: {error}") from None
+        return encoded

@@ -12,9 +12,9 @@ from treadle.core.policies.limits import checked_duration, checked_max_attempts,
 from treadle.core.policies.retry import RetryPolicy, retry_policy
 from treadle.core.schedule import Interval
 from treadle.engine.registry import Entry, Registry
-from treadle.tasks.codec import shape_of
 from treadle.tasks.handler import Handler
 from treadle.tasks.options import new_job
+from treadle.tasks.shape import shape_of
 
 if TYPE_CHECKING:
     from treadle.core.cron import Cron
@@ -29,13 +29,17 @@ Seconds = float | timedelta
 class Registration:
     """What is registered in code before `start`."""
 
-    _started: bool
     _max_payload: int
 
     def __init__(self) -> None:
         self._registry = Registry()
         self._intervals: dict[str, Interval] = {}
         self._crons: dict[str, tuple[Cron, stored.NewJob]] = {}
+
+    @property
+    def _started(self) -> bool:
+        """Whether a worker of it runs, in whatever event loop."""
+        raise NotImplementedError
 
     @property
     def names(self) -> Sequence[str]:

@@ -19,7 +19,7 @@ from treadle.cli.options import store_option
 from treadle.cli.parameters import PlainInteger, QueueNames
 from treadle.cli.printable import printable
 from treadle.cli.signals import StopSignals
-from treadle.cli.stopping import stopped
+from treadle.cli.stopping import stopped, unless
 from treadle.core.errors import StoreError
 from treadle.core.job import Job, State
 from treadle.core.transfer import Transfer, checked_fence
@@ -94,19 +94,25 @@ def _configure_logging(level: str | None) -> None:
 async def _work(tasks: Tasks, signals: StopSignals) -> int:
     stop, at_once = signals.attach(tasks.grace)
     try:
-        await _look(tasks)
-        await tasks.start()
-        tell(_beginning(tasks))
-        if isinstance(tasks.store, MemoryStore):
-            tell("this store lives in this process alone: only jobs that the application itself enqueues here will run")
-        await stop.wait()
+        started = await unless(stop, lambda: _start(tasks))
+        if started:
+            tell(_beginning(tasks))
+            if isinstance(tasks.store, MemoryStore):
+                tell("this store lives in this process alone: only jobs that the application itself enqueues here will run")
+            await stop.wait()
         hurried = await stopped(tasks.stop, tasks.grace, at_once)
-        tell(await _ending(tasks, hurried))
+        tell(await _ending(tasks, hurried) if started else "stopped before it had started")
     finally:
         await tasks.close()
     status = 1 if hurried else 0
     signals.ended(status)
     return status
+
+
+async def _start(tasks: Tasks) -> bool:
+    await _look(tasks)
+    await tasks.start()
+    return True
 
 
 async def _look(tasks: Tasks) -> None:
