@@ -399,6 +399,30 @@ def test_the_decorated_function_stays_callable():
     assert (handler.name, handler.__doc__, handler.__name__) == ("job", "Doc.", "handler")
 
 
+def test_what_a_callable_object_keeps_as_its_own_is_not_the_handlers():
+    seen = []
+
+    class Mailer:
+        """Sends mail."""
+
+        def __init__(self):
+            self.name, self.function, self.enqueue, self._tasks, self._codec = "smtp", None, None, None, None
+
+        async def __call__(self, payload):
+            seen.append(payload)
+
+    async def main():
+        tasks = Tasks("memory:")
+        mailer = tasks.handle("mail", Mailer())
+        assert (mailer.name, mailer.__doc__) == ("mail", "Sends mail.")
+        assert (await mailer.enqueue(1)).job.name == "mail"
+        await tasks.drain()
+        await mailer(2)
+
+    run(main())
+    assert seen == [1, 2]
+
+
 def test_each_job_has_a_context_of_variables_of_its_own():
     variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="clean")
     seen = []

@@ -315,7 +315,7 @@ def test_a_thread_that_the_system_refuses_fails_the_attempt_and_takes_no_place(m
         await tasks.drain()
         monkeypatch.undo()
         assert (await tasks.get(enqueued.id)).last_error == "RuntimeError: can't start new thread"
-        assert tasks._engine().worker._executor.threads_taken == 0
+        assert tasks._engine().worker._attempts.executor.threads_taken == 0
         assert (await outcome(tasks)).state == "done"
 
     run(main())
@@ -463,23 +463,57 @@ def test_a_handler_that_waits_for_its_own_worker_is_refused_and_not_a_deadlock(c
     run(main())
 
 
-def test_a_handler_may_stop_its_own_worker_and_is_given_back():
+@pytest.mark.parametrize("how", ["stop", "close"])
+def test_a_handler_cannot_wait_for_its_worker_to_stop(how):
+    """It would wait out its own grace, and then be cancelled in the middle of the stop."""
+
     async def main():
-        tasks = Tasks("memory:", grace=0)
-        gone = asyncio.Event()
+        tasks = Tasks("memory:", grace=3600)
 
-        @tasks.handler("job")
+        @tasks.handler("async")
         async def handler(payload, ctx):
-            try:
-                await ctx.tasks.stop()
-            finally:
-                gone.set()
+            await getattr(ctx.tasks, how)()
 
-        enqueued = await tasks.enqueue("job")
+        @tasks.handler("other")
+        async def other(payload, ctx):
+            beside.append(asyncio.create_task(getattr(ctx.tasks, how)()))
+
+        beside = []
+        enqueued = await tasks.enqueue("async", max_attempts=1)
         await tasks.start()
-        await gone.wait()
-        await tasks.stop()
-        job = await tasks.get(enqueued.id)
-        assert (job.state, job.attempts, job.interruptions) == ("pending", 0, 1)
+        async with asyncio.timeout(10):
+            while (await tasks.get(enqueued.id)).state != "dead":
+                await asyncio.sleep(0)
+            assert (await tasks.get(enqueued.id)).last_error == (
+                "RuntimeError: a handler must not wait for its own worker; let a task or a thread of its own stop it"
+            )
+            enqueued = await tasks.enqueue("other")
+            while not beside:
+                await asyncio.sleep(0)
+            await beside[0]
+        assert (await tasks.get(enqueued.id)).state == "done"
 
     run(main())
+
+
+@pytest.mark.parametrize("how", ["stop", "close", "drain", "run_once"])
+def test_a_plain_handler_cannot_wait_for_its_worker_where_that_runs_for_the_blocking_twins(how):
+    tasks = Tasks("memory:", max_attempts=1, grace=3600)
+    ended = threading.Event()
+
+    @tasks.handler("plain")
+    def handler(payload, ctx):
+        try:
+            getattr(ctx.tasks.sync, how)()
+        finally:
+            ended.set()
+
+    try:
+        enqueued = tasks.sync.enqueue("plain")
+        tasks.sync.start()
+        assert ended.wait(20)
+    finally:
+        tasks.sync.close()
+    error = tasks.sync.get(enqueued.id).last_error
+    tasks.sync.close()
+    assert error.startswith("RuntimeError: a handler must not wait for its own worker")

@@ -11,7 +11,7 @@ import pytest
 from treadle import Fixed, InvalidArgument, StoreUnavailable, Tasks
 from treadle.core.outcome import RetryAfter
 from treadle.core.store import Demand, Ending
-from treadle.engine import service, worker
+from treadle.engine import attempts, service, worker
 from treadle.stores.memory import MemoryStore
 from treadle.testing import ManualClock
 
@@ -375,7 +375,7 @@ def test_a_loop_that_ended_renews_no_lease_though_its_process_lives_on():
         return tasks._engine()
 
     engine = asyncio.run(main())
-    assert engine.worker._renewer._holds == {}
+    assert engine.worker._attempts.renewer._holds == {}
     assert engine.worker.running == []
 
 
@@ -394,7 +394,7 @@ def test_results_that_a_loop_ended_over_are_left_to_their_leases():
         return tasks._engine()
 
     engine = asyncio.run(main())
-    assert engine.worker._renewer._holds == {}
+    assert engine.worker._attempts.renewer._holds == {}
 
 
 async def _nothing(payload):
@@ -448,13 +448,13 @@ def test_a_job_that_lost_its_lease_and_still_runs_here_is_not_taken_round_and_ro
 
         async def put_off():
             job = await tasks.get(enqueued.id)
-            return job.state == "pending" and job.run_at == clock.now() + timedelta(seconds=worker.BUSY)
+            return job.state == "pending" and job.run_at == clock.now() + timedelta(seconds=attempts.BUSY)
 
         await until_async(put_off)
         assert (await tasks.get(enqueued.id)).attempts == 1  # what was not begun is not spent
         go.set()
         await until(lambda: not tasks._engine().worker.running)
-        clock.advance(worker.BUSY)
+        clock.advance(attempts.BUSY)
         await until_async(lambda: _is_done(tasks, enqueued))
         await tasks.stop()
 
@@ -844,7 +844,7 @@ def test_closing_the_twins_under_way_leaves_nobody_waiting():
         try:
             tasks.sync.drain()
         except BaseException as error:
-            ended.append(type(error).__name__)
+            ended.append(repr(error))
 
     thread = threading.Thread(target=drain)
     thread.start()
@@ -852,7 +852,32 @@ def test_closing_the_twins_under_way_leaves_nobody_waiting():
         threading.Event().wait(0.001)
     tasks.sync._portal.close()
     thread.join(20)
-    assert ended == ["CancelledError"]
+    why = "tasks.sync was closed by another thread during this call; whether it was carried out is not known"
+    assert ended == [f"RuntimeError({why!r})"]
+
+
+def test_calls_of_twins_that_are_closed_over_and_over_all_come_to_an_end():
+    tasks = Tasks("memory:")
+    over, ended = threading.Event(), []
+
+    def call():
+        while not over.is_set():
+            try:
+                tasks.sync.stats()
+            except RuntimeError as error:
+                assert "closed by another thread" in str(error)
+        ended.append(True)
+
+    threads = [threading.Thread(target=call, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(200):
+        tasks.sync._portal.close()
+    over.set()
+    for thread in threads:
+        thread.join(20)
+    tasks.sync.close()
+    assert ended == [True] * 3
 
 
 # -- clocks

@@ -102,6 +102,47 @@ def test_a_blocking_call_on_its_own_loop_is_refused_and_not_a_deadlock():
     tasks.sync.close()
 
 
+@pytest.mark.parametrize("twin", ["run_once", "drain"])
+def test_a_plain_handler_that_would_wait_for_itself_is_refused_and_not_a_deadlock(twin):
+    tasks = Tasks("memory:")
+    errors = []
+
+    @tasks.handler("job", max_attempts=1)
+    def handler(payload, ctx):
+        ctx.tasks.sync.enqueue("other")  # waits for no job
+        try:
+            getattr(ctx.tasks.sync, twin)()
+        except RuntimeError as error:
+            errors.append(str(error))
+
+    tasks.sync.enqueue("job")
+    assert tasks.sync.drain() == 1
+    assert errors == ["a handler must not wait for its own worker; enqueue, and let the worker run it"]
+    assert tasks.sync.stats().done == 1
+    tasks.sync.close()
+
+
+def test_a_plain_handler_may_wait_for_the_worker_of_another_loop():
+    tasks = Tasks("memory:", concurrency=1)
+    seen = []
+
+    @tasks.handler("job", max_attempts=1)
+    def handler(payload, ctx):
+        seen.append(payload)
+        if payload == "outer":
+            ctx.tasks.sync.enqueue("job", "inner")
+            assert ctx.tasks.sync.drain() == 1
+
+    async def main():
+        await tasks.enqueue("job", "outer")
+        await tasks.drain()
+        await asyncio.to_thread(tasks.sync.close)
+        assert (await tasks.stats()).done == 2
+
+    asyncio.run(main())
+    assert seen == ["outer", "inner"]
+
+
 def test_the_twins_follow_an_injected_clock(url):
     clock = ManualClock()
     tasks = Tasks(url, clock=clock)

@@ -8,8 +8,16 @@ import pytest
 from treadle.core.job import Job, State
 from treadle.core.outcome import Dead, Released, RetryAfter
 from treadle.core.policies.retry import Exponential
-from treadle.core.signals import GiveUp, Retry, Snooze
-from treadle.core.transitions import LEASE_EXPIRED, clipped_error, error_text, on_expired, on_failure, on_interrupted
+from treadle.core.signals import CallFailed, GiveUp, Retry, Snooze
+from treadle.core.transitions import (
+    LEASE_EXPIRED,
+    asked_for,
+    clipped_error,
+    error_text,
+    on_expired,
+    on_failure,
+    on_interrupted,
+)
 
 POLICY = Exponential(1, 900)
 
@@ -69,6 +77,11 @@ def test_the_third_interruption_counts():
     assert on_interrupted(job(interruptions=1), "stop") == Released(interrupted=True)
     assert on_interrupted(job(interruptions=2), "stop") == RetryAfter(0.0, "interrupted 3 times: stop")
     assert on_interrupted(job(3, interruptions=2), "stop") == Dead("interrupted 3 times: stop")
+
+
+def test_only_what_a_handler_says_itself_is_asked_for():
+    assert all(asked_for(one) for one in (Retry(), Snooze(1), GiveUp()))
+    assert not any(asked_for(one) for one in (None, CallFailed("broken off"), ValueError(), ExceptionGroup("", [Retry()])))
 
 
 class Unprintable(Exception):

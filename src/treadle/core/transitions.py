@@ -52,6 +52,14 @@ def on_expired(job: Job) -> Outcome:
     return Dead(LEASE_EXPIRED) if attempts_used_up(job) else RetryAfter(0.0, LEASE_EXPIRED)
 
 
+def asked_for(error: BaseException | None) -> bool:
+    """Whether the handler itself said what is to become of its attempt, which holds during a stop too (E14, E24).
+
+    A `CallFailed` says only that there was no good answer, as where the stop itself broke the call off.
+    """
+    return isinstance(error, (Retry, Snooze, GiveUp))
+
+
 def on_interrupted(job: Job, reason: str) -> Outcome:
     """What a job becomes that was cut short through no fault of its own; from the third time on it counts (E24, P8)."""
     if not counts(job.interruptions + 1):

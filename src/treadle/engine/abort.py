@@ -13,12 +13,12 @@ class Aborted:
     A plain handler asks `is_set()` or blocks in `wait(timeout)`; an async one asks, or awaits it.
     """
 
-    __slots__ = ("_thread_event", "_waiters", "reason")
+    __slots__ = ("_blocked", "_waiters", "reason")
 
     def __init__(self) -> None:
         self.reason: str | None = None
-        self._thread_event: threading.Event | None = None
-        self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] | None = None
+        self._blocked: list[threading.Event] = []
+        self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
     def is_set(self) -> bool:
         """Whether the handler should end."""
@@ -29,9 +29,9 @@ class Aborted:
         if self.reason is not None:
             return
         self.reason = reason
-        if self._thread_event is not None:
-            self._thread_event.set()
-        for loop, waiter in self._waiters or ():
+        for event in tuple(self._blocked):
+            event.set()
+        for loop, waiter in tuple(self._waiters):  # a copy, since a waiter may be leaving in its own thread
             try:
                 loop.call_soon_threadsafe(_resolve, waiter)
             except RuntimeError:
@@ -39,20 +39,23 @@ class Aborted:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until set, at most `timeout` seconds; answers whether it is. For plain handlers, in their threads."""
-        if self._thread_event is None:
-            self._thread_event = threading.Event()
-        if self.reason is not None:  # after the event exists, so that a set in between is not missed
-            return True
-        return self._thread_event.wait(timeout)
+        event = threading.Event()
+        self._blocked.append(event)
+        try:
+            # Looked at after the event is there, so that a set in between is not missed.
+            return self.reason is not None or event.wait(timeout) or self.reason is not None
+        finally:
+            self._blocked.remove(event)
 
     def __await__(self) -> Generator[object, None, None]:
         loop = asyncio.get_running_loop()
-        waiter: asyncio.Future[None] = loop.create_future()
-        if self._waiters is None:
-            self._waiters = []
-        self._waiters.append((loop, waiter))
-        if self.reason is None:
-            yield from waiter
+        waiter = (loop, loop.create_future())
+        self._waiters.append(waiter)
+        try:
+            if self.reason is None:
+                yield from waiter[1]
+        finally:
+            self._waiters.remove(waiter)  # or each wait with a time limit would leave one behind
 
 
 def _resolve(waiter: asyncio.Future[None]) -> None:

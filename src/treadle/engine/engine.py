@@ -50,7 +50,9 @@ class Engine:
         poll = settings.poll_interval
         self.intervals = Intervals(store, clock, logger, poll, intervals, self.new_id)
         self.worker = Worker(setup, tasks, self.intervals)
-        self.reclaimer = Reclaimer(store, clock, logger, poll, self.intervals.copy, self.worker.wake, setup.observer)
+        self.reclaimer = Reclaimer(
+            store, clock, logger, poll, self.intervals.copy, self.worker.wake, setup.observer, self.worker.keep
+        )
         self.lookout = Lookout(store, clock, logger, LOOK_OUT_EVERY, setup.registry, settings.queues)
         which = JobFilter(
             queues=None if settings.queues is None else frozenset(settings.queues),
@@ -105,20 +107,29 @@ class Engine:
         self.worker.start()
 
     async def stop(self, grace: float) -> None:
-        """Stop the worker gracefully, then the services; safe twice, and before `start` (E24)."""
+        """Stop the worker gracefully, then the services; safe twice, and before `start` (E24).
+
+        One that fails or is cancelled has stopped the services all the same; jobs that run then go on to their end. Raises
+        `RuntimeError` within a handler that runs here.
+        """
+        self.worker.refuse_handlers("let a task or a thread of its own stop it")
         self._stopping += 1
         self._at_rest.clear()
         try:
-            await self.worker.stop(grace)
-            await asyncio.gather(*(service.stop() for service in self._services))
-            listener, self._listener = self._listener, None
-            if listener is not None:
-                await listener.close()
+            await self.worker.stop(grace, self._services)
         finally:
-            self._started = False
-            self._stopping -= 1
-            if not self._stopping:
-                self._at_rest.set()
+            try:
+                await asyncio.gather(*(service.stop() for service in self._services))
+            finally:
+                try:
+                    listener, self._listener = self._listener, None
+                    if listener is not None:
+                        await listener.close()
+                finally:
+                    self._started = False
+                    self._stopping -= 1
+                    if not self._stopping:
+                        self._at_rest.set()
 
     async def run_once(self) -> int:
         """Do each duty once: take back expired leases, put intervals back, prune, and run what is due (E25)."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextvars import ContextVar
 from datetime import timedelta
+from enum import Enum, auto
 from typing import Any
 
 from treadle.core.job import Job
@@ -17,12 +19,36 @@ from treadle.engine.fields import fields
 from treadle.engine.registry import Entry
 
 STOPPED = "the worker is stopping"
+LOST = "the lease was lost"
+
+in_handler: ContextVar[Execution | None] = ContextVar("treadle_in_handler", default=None)
+"""The attempt whose plain handler this thread runs; what the handler has a blocking twin do in another loop inherits it."""
+
+
+class CutShort(Enum):
+    """Why the worker itself ended an attempt."""
+
+    TIMEOUT = auto()
+    STOP = auto()
 
 
 class Execution:
     """The state of one attempt, owned by the worker's loop."""
 
-    __slots__ = ("_aborted", "claim", "cut_short", "entry", "job", "settled", "started", "task", "timer", "warned")
+    __slots__ = (
+        "_aborted",
+        "begun",
+        "claim",
+        "cut_short",
+        "entry",
+        "job",
+        "lost",
+        "settled",
+        "started",
+        "task",
+        "timer",
+        "warned",
+    )
 
     def __init__(self, job: Job, claim: Claim, entry: Entry, started: float) -> None:
         self.job = job
@@ -31,23 +57,46 @@ class Execution:
         self.started = started
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
-        self.cut_short: str | None = None  # why the worker itself ended the attempt
+        self.cut_short: CutShort | None = None
+        self.begun = False  # whether the handler was called, or is about to be
+        self.lost = False  # whether the lease was lost
         self.settled = False
         self.warned = False
         self._aborted: Aborted | None = None
 
     @property
     def aborted(self) -> Aborted:
-        """The handler's sign to end; made when it is first asked for."""
+        """The handler's sign to end; made when it is first asked for, by the worker's loop and before the handler runs."""
         if self._aborted is None:
             self._aborted = Aborted()
         return self._aborted
+
+    def abort(self, reason: str) -> None:
+        """Tell the handler to end, if it looks at the sign at all; from any thread."""
+        if self._aborted is not None:
+            self._aborted.set(reason)
+
+    def lose(self) -> None:
+        """Take note that the lease was lost; from any thread.
+
+        `lost` first, then the sign: who makes the sign looks at `lost` after that, so that one of the two is seen.
+        """
+        self.lost = True
+        self.abort(LOST)
+
+
+class _JobLog(logging.LoggerAdapter[logging.Logger]):
+    """A logger whose records carry the fields of a job, beside those that the caller gives."""
+
+    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
+        """The record's own `extra` and the job's; the standard adapter would drop the former."""
+        return msg, {**kwargs, "extra": {**(self.extra or {}), **(kwargs.get("extra") or {})}}
 
 
 class Context:
     """What a handler gets beside its payload: its job, the attempt, a logger, the way to enqueue more, and its lease."""
 
-    __slots__ = ("_execution", "_extend", "_loop", "_tasks", "_thread", "log")
+    __slots__ = ("_aborted", "_execution", "_extend", "_loop", "_tasks", "_thread", "log")
 
     def __init__(
         self,
@@ -57,12 +106,13 @@ class Context:
         extend: Callable[[Claim, float], Awaitable[bool]],
     ) -> None:
         self._execution = execution
+        self._aborted = execution.aborted
         self._tasks = tasks
         self._extend = extend
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         job = execution.job
-        self.log: logging.LoggerAdapter[logging.Logger] = logging.LoggerAdapter(logger, fields(job))
+        self.log: logging.LoggerAdapter[logging.Logger] = _JobLog(logger, fields(job))
 
     @property
     def job(self) -> Job:
@@ -82,10 +132,10 @@ class Context:
     @property
     def aborted(self) -> Aborted:
         """Set at the timeout, at a lost lease and at shutdown."""
-        return self._execution.aborted
+        return self._aborted
 
     async def extend_lease(self, seconds: float | timedelta) -> bool:
-        """Hold the job for `seconds` from now, whatever the worker's lease is; False if it is no longer held."""
+        """Hold the job for `seconds` from now, or for the worker's lease if that is longer; False if it is no longer held."""
         return await self._extend(self._execution.claim, checked_duration(seconds, "the lease"))
 
     def extend_lease_sync(self, seconds: float | timedelta) -> bool:

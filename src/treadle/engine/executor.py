@@ -16,8 +16,8 @@ from treadle.core.outcome import Dead, Done, Outcome, RetryAfter
 from treadle.core.policies.retry import Exponential
 from treadle.core.signals import Signal
 from treadle.core.store import Claim
-from treadle.core.transitions import error_text, on_failed_attempt, on_failure, on_interrupted
-from treadle.engine.execution import STOPPED, Context, Execution
+from treadle.core.transitions import asked_for, error_text, on_failed_attempt, on_failure, on_interrupted
+from treadle.engine.execution import STOPPED, Context, CutShort, Execution, in_handler
 from treadle.engine.fields import fields
 from treadle.engine.setup import Setup
 from treadle.engine.threads import HandlerThreads
@@ -49,10 +49,12 @@ class Executor:
     async def run(self, execution: Execution) -> None:
         """Run the handler once and settle what became of it, with None where the loop is being torn down around it.
 
-        Whatever the handler raises, SystemExit and KeyboardInterrupt included, fails the attempt and goes no further. What it
-        returns is ignored (E13), but for a face's `Done` with a note.
+        With None too, and without calling the handler, where the lease was lost before (E20). Whatever the handler raises,
+        SystemExit and KeyboardInterrupt included, fails the attempt and goes no further. What it returns is ignored (E13), but
+        for a face's `Done` with a note.
         """
         entry, done = execution.entry, _DONE
+        execution.begun = True
         try:
             arguments: tuple[Any, ...] = ()
             if entry.takes_payload:
@@ -60,6 +62,9 @@ class Executor:
                 arguments = (payload if entry.convert is None else entry.convert(payload),)
             if entry.takes_context:
                 arguments = (*arguments, Context(execution, self._tasks, self._logger, self._extend))
+            if execution.lost:  # looked at after the sign was made for the handler, which tells it from now on
+                self._settle(execution, None)
+                return
             if entry.is_async:
                 returned = await entry.function(*arguments)
                 done = returned if type(returned) is Done else _DONE
@@ -89,16 +94,16 @@ class Executor:
     def _too_late(self, execution: Execution) -> bool:
         """Whether it ended past its timeout all the same, by swallowing its cancellation or by holding the loop up (E23)."""
         if execution.cut_short is not None:
-            return execution.cut_short != STOPPED
+            return execution.cut_short is CutShort.TIMEOUT
         timeout = self.timeout(execution)
         if timeout is None or not execution.entry.is_async:  # a plain handler may have ended long before the loop hears of it
             return False
         return asyncio.get_running_loop().time() - execution.started > timeout
 
     def _judge(self, execution: Execution, error: BaseException | None) -> Outcome | None:
-        if execution.cut_short == STOPPED:
+        if execution.cut_short is CutShort.STOP and not asked_for(error):
             return on_interrupted(execution.job, STOPPED)
-        if error is None or execution.cut_short is not None:
+        if error is None or execution.cut_short is CutShort.TIMEOUT:
             return self.timed_out(execution)
         if isinstance(error, asyncio.CancelledError) and self._torn_down():
             return None
@@ -126,8 +131,8 @@ class Executor:
             return on_failed_attempt(job, LAST_RESORT, error_text(error), random.random)
 
     def _tell(self, job: Job, outcome: Outcome, error: BaseException) -> None:
-        """Log a failed attempt, with its traceback unless the handler ended it on purpose."""
-        trace = None if isinstance(error, (Signal, TimeoutError)) else error
+        """Log a failed attempt, with its traceback unless the handler ended it on purpose, or nobody raised it: a timeout."""
+        trace = None if isinstance(error, Signal) or error.__traceback__ is None else error
         of = f"attempt {job.attempts} of {job.max_attempts}"
         extra = fields(job)
         match outcome:
@@ -156,14 +161,15 @@ class Executor:
             if not ended.done():
                 ended.set_result(error)
 
-        self._threads.run(functools.partial(_called, execution.entry.function, arguments), done)
+        self._threads.run(functools.partial(_called, execution, arguments), done)
         self.threads_taken += 1  # only now: the system may have refused a thread
         return await ended
 
 
-def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+def _called(execution: Execution, arguments: tuple[Any, ...]) -> None:
     """Call a plain handler, and refuse what it returns where that means that nothing of it has run yet."""
-    result = function(*arguments)
+    in_handler.set(execution)  # in the copy of the context that the thread runs this in
+    result = execution.entry.function(*arguments)
     kind = type(result)  # not `isinstance`, which asks the value itself: a proxy may raise
     if issubclass(kind, (GeneratorType, AsyncGeneratorType)):
         raise TypeError("the handler returned a generator, of which nothing has run; let it do its work and return")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from treadle.core.job import Job, NewJob
 from treadle.core.outcome import Dead, Outcome
 from treadle.core.schedule import INTERVAL_PREFIX, Interval
-from treadle.core.store import Expired, Reclaim, Store
+from treadle.core.store import Claim, Expired, Reclaim, Store
 from treadle.core.transitions import on_expired
 from treadle.engine.clock import EngineClock
 from treadle.engine.fields import fields
@@ -19,7 +19,11 @@ BATCH = 500
 
 
 class Reclaimer(Service):
-    """Reads what is expired, decides in core, and writes it where the lease is still the same and still past."""
+    """Reads what is expired, decides in core, and writes it where the lease is still the same and still past.
+
+    What still runs in this process is kept instead: after a pause of the machine, or a jump of its clock, a lease may be seen
+    here before it is renewed. `keep` renews those of the claims that are held here, and answers them.
+    """
 
     def __init__(
         self,
@@ -30,10 +34,12 @@ class Reclaimer(Service):
         copy: Callable[[Interval], NewJob],
         reclaimed: Callable[[], None],
         observer: Observer | None = None,
+        keep: Callable[[Iterable[Claim]], Awaitable[set[Claim]]] | None = None,
     ) -> None:
         super().__init__(interval, clock, logger)
         self._store = store
         self._copy = copy
+        self._keep = keep
         self._reclaimed = reclaimed
         self._observer = observer
 
@@ -44,13 +50,15 @@ class Reclaimer(Service):
             expired = await self._store.expired(BATCH, now=now)
             if not expired:
                 return
-            reclaims = await self._decide(expired)
+            kept = set() if self._keep is None else await self._keep([one.claim for one in expired])
+            reclaims = await self._decide([one for one in expired if one.claim not in kept])
             taken = await self._store.reclaim(reclaims, now=now)
             for one in reclaims:
                 if one.expired.claim in taken:
                     self._tell(one.expired.job, one.outcome)
-            self._reclaimed()
-            if len(expired) < BATCH or not taken:
+            if taken:
+                self._reclaimed()
+            if len(expired) < BATCH or not (taken or kept):
                 return
 
     async def _decide(self, expired: list[Expired]) -> list[Reclaim]:

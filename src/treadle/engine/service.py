@@ -49,9 +49,11 @@ class Service(ABC):
         if task is not None:
             self._stopping = True
             self.wake()
-            await asyncio.wait({task}, timeout=PATIENCE)
-            task.cancel()  # a store that never answers must not hold up the stop
-            await asyncio.gather(task, return_exceptions=True)
+            try:
+                await asyncio.wait({task}, timeout=PATIENCE)
+            finally:
+                task.cancel()  # a store that never answers must not hold up the stop
+                await asyncio.gather(task, return_exceptions=True)
 
     async def _rounds(self, alarm: Alarm) -> None:
         outage = Outage(type(self).__name__.lower(), self._logger)

@@ -30,6 +30,7 @@ class Settler:
         self._logger = logger
         self._on_written = on_written
         self._waiting: deque[Ending] = deque()
+        self._writing = 0  # how many endings the write under way has taken up
         self._outage = Outage("results", logger)
         self._alarm = Alarm()
         self._task: asyncio.Task[None] | None = None
@@ -57,21 +58,23 @@ class Settler:
             self._alarm.ring()
             await asyncio.wait({task}, timeout=seconds)
             if not task.done():
-                left = self.backlog
+                left = self._writing + self.backlog
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
-                return max(left, 1)
+                return left
         return 0
 
     async def _write(self) -> None:
         try:
             while self._waiting:
                 batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+                self._writing = len(batch)
                 await self._apply(batch)
         except asyncio.CancelledError:
             self._on_written(self._waiting)  # given up: a lease that is renewed for ever would keep its job from everybody
             raise
         finally:
+            self._writing = 0
             self._task = None
 
     async def _apply(self, batch: list[Ending]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 
 from treadle.engine.execution import Execution
 from treadle.engine.fields import fields
@@ -42,12 +43,13 @@ class Slowness:
         for execution in self._running.values():
             if not execution.warned and now - execution.started >= warn_after:
                 execution.warned = True
-                self._logger.warning(
-                    "%s %s has been running for %.1f s (warn_after is %g s); it is not stopped",
-                    execution.job.name,
-                    execution.job.id,
-                    now - execution.started,
-                    warn_after,
-                    extra=fields(execution.job),
-                )
+                with suppress(Exception):  # a log filter of the application's own may raise, and must not end the looks
+                    self._logger.warning(
+                        "%s %s has been running for %.1f s (warn_after is %g s); it is not stopped",
+                        execution.job.name,
+                        execution.job.id,
+                        now - execution.started,
+                        warn_after,
+                        extra=fields(execution.job),
+                    )
         self._next_look = self._loop.call_later(min(1.0, warn_after / 4), self._look, warn_after) if self._running else None

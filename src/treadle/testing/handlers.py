@@ -14,8 +14,8 @@ from treadle.core.store import Claim
 from treadle.engine.execution import Context, Execution
 from treadle.engine.registry import Entry
 from treadle.tasks.app import Tasks
-from treadle.tasks.codec import shape_of
 from treadle.tasks.handler import Handler
+from treadle.tasks.shape import shape_of
 from treadle.testing.clock import START
 from treadle.testing.factory import WORKER, uuid7
 
