@@ -7,11 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from treadle.core.store import Claim
-from treadle.stores.postgres import forks, rows
+from treadle.stores import forks
+from treadle.stores.postgres import rows
 from treadle.stores.postgres.connecting import connected
 from treadle.stores.postgres.cutting import cut_after
 from treadle.stores.postgres.driver import psycopg
 from treadle.stores.postgres.errors import lost, mapped, undone
+from treadle.stores.postgres.leaving import leave
 from treadle.stores.postgres.moving import held_of, possible_claims
 from treadle.stores.postgres.session import OWN_SERVER
 from treadle.stores.postgres.settings import Settings
@@ -62,9 +64,9 @@ class PostgresLeaseKeeper:
             self._connection = None
 
     def leave(self) -> None:
-        """In the child of a fork: the connection is the parent's (see forks.py)."""
+        """In the child of a fork: the connection is the parent's (see stores/forks.py)."""
         if self._connection is not None:
-            forks.leave(self._connection, idle=False)
+            leave(self._connection, idle=False)
             self._connection = None
 
     def _connect(self) -> psycopg.Connection[Any]:

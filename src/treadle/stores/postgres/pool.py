@@ -61,7 +61,7 @@ class Pool:
         self._drop_idle()
 
     def leave(self) -> None:
-        """In the child of a fork: the connections are the parent's (see forks.py)."""
+        """In the child of a fork: the connections are the parent's (see stores/forks.py)."""
         self.closed, self.at_end = True, None
         idle = {session for _, session in self._idle}
         self._idle.clear()

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeAlias, TypeVar
 
 from treadle.core.errors import TreadleError
-from treadle.stores.postgres import forks
+from treadle.stores import forks
 from treadle.stores.postgres.driver import psycopg
 from treadle.stores.postgres.errors import lost, mapped, undone
 from treadle.stores.postgres.migrating import check_version, migrate
@@ -118,7 +118,7 @@ class Runner:
             pool.close()
 
     def leave(self) -> None:
-        """In the child of a fork: the pools are the parent's (see forks.py)."""
+        """In the child of a fork: the pools are the parent's (see stores/forks.py)."""
         self._lock = threading.Lock()
         pools, self._pools = self._pools, {}
         for pool, _ in pools.values():

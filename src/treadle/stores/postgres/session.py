@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Any
 
 from treadle.core.errors import StoreUnavailable
-from treadle.stores.postgres import forks
 from treadle.stores.postgres.arrays import Texts, TextsDumper
 from treadle.stores.postgres.cutting import cut
 from treadle.stores.postgres.driver import psycopg
 from treadle.stores.postgres.errors import mapped, unreachable
+from treadle.stores.postgres.leaving import leave
 from treadle.stores.postgres.rows import Row
 from treadle.stores.postgres.settings import Settings
 from treadle.stores.postgres.statements import Statements, statements
@@ -134,8 +134,8 @@ class Session:
         self._connection.pgconn.finish()
 
     def leave(self, *, idle: bool) -> None:
-        """In the child of a fork: it is the parent's (see forks.py)."""
-        forks.leave(self._connection, idle=idle)
+        """In the child of a fork: it is the parent's (see stores/forks.py)."""
+        leave(self._connection, idle=idle)
 
     @contextlib.contextmanager
     def _deadline(self, patient: bool) -> Any:

@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from treadle.stores.postgres import forks
+from treadle.stores import forks
 from treadle.stores.postgres.cutting import cut_after
 from treadle.stores.postgres.driver import psycopg
 from treadle.stores.postgres.errors import unreachable
+from treadle.stores.postgres.leaving import leave
 from treadle.stores.postgres.settings import Settings
 
 log = logging.getLogger("treadle.stores.postgres")
@@ -95,7 +96,7 @@ class Ears:
             await one.close()
 
     def leave(self) -> None:
-        """In the child of a fork: the thread and the subscribers are the parent's (see forks.py)."""
+        """In the child of a fork: the thread and the subscribers are the parent's (see stores/forks.py)."""
         self._lock = threading.Lock()
         self._subscribers = set()
         thread, self._thread = self._thread, None
@@ -132,9 +133,9 @@ class _Ear(threading.Thread):
         """In the child of a fork, where this thread does not run."""
         for descriptor in (self._read, self._write):
             with contextlib.suppress(OSError):
-                forks.detach(descriptor)
+                forks.detach([descriptor])
         if self._connection is not None:
-            forks.leave(self._connection, idle=False)
+            leave(self._connection, idle=False)
 
     def run(self) -> None:
         poll = select.poll()  # not select(), which knows no descriptor beyond 1,023

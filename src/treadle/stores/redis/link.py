@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core.errors import SchemaTooNew
-from treadle.stores.redis import forks
+from treadle.stores import forks
+from treadle.stores.redis.abandoning import abandon
 from treadle.stores.redis.address import Address, descriptors
 from treadle.stores.redis.home import Home
 from treadle.stores.redis.precautions import Precautions
@@ -73,9 +74,9 @@ class Link:
                     await asyncio.wrap_future(closing)
 
     def leave(self) -> None:
-        """In the child of a fork: leave the clients to the parent (see forks.py)."""
+        """In the child of a fork: leave the clients to the parent (see stores/forks.py)."""
         forks.detach(number for home in self._homes.values() for number in descriptors(home.client))
-        forks.abandon(dict(self._homes))
+        abandon(dict(self._homes))
         self._homes = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
 

@@ -12,7 +12,8 @@ from typing import Any
 from redis import asyncio as aio
 from redis.exceptions import RedisClusterException, RedisError
 
-from treadle.stores.redis import forks
+from treadle.stores import forks
+from treadle.stores.redis.abandoning import abandon
 from treadle.stores.redis.address import Address, close_client, descriptor
 
 _logger = logging.getLogger("treadle")
@@ -46,9 +47,9 @@ class Subscription:
                 await self._task
 
     def leave(self) -> None:
-        """In the child of a fork: it is the parent that listens (see forks.py)."""
+        """In the child of a fork: it is the parent that listens (see stores/forks.py)."""
         forks.detach(number for number in [descriptor(self._connection)] if number >= 0)
-        forks.abandon(self._task)
+        abandon(self._task)
         self._task = None
 
     async def _run(self) -> None:

@@ -1,12 +1,12 @@
-"""Forks: a child leaves the connections of its parent alone, for good, and makes its own at its next use (S7).
+"""Forks: a child leaves the connections of its parent to a server alone, for good, and makes its own at its next use (S7).
 
 What an event loop watches stands in a table of the system's that parent and child share. A child that closed its copy of a
-connection, as the mere end of its process would, takes it out of that table: the parent would never hear of answers again.
+connection, as the mere end of its process would, takes it out of that table, and the parent would never hear of answers
+again; and what is said in closing, a server would take for the parent's goodbye.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
 import weakref
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ from typing import Protocol
 
 
 class Forkable(Protocol):
-    """What has connections of an event loop."""
+    """What holds connections or threads."""
 
     def leave(self) -> None:
-        """In the child of a fork: forget them, and begin anew at the next use."""
+        """In the child of a fork: start afresh at the next use, with locks of its own, since the old ones may be held."""
         ...
 
 
@@ -25,13 +25,8 @@ _all: weakref.WeakSet[Forkable] = weakref.WeakSet()
 
 
 def watch(one: Forkable) -> None:
-    """From now on have it told in the child of each fork."""
+    """From now on have it start afresh in the children of this process."""
     _all.add(one)
-
-
-def abandon(thing: object) -> None:
-    """See that it is never cleared away, not even at the end of the process, by a reference that nobody gives back."""
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
 def detach(descriptors: Iterable[int]) -> None:
