@@ -47,6 +47,7 @@ class Attempts:
         self._rouse = rouse
         self._loop = asyncio.get_running_loop()
         self.running: dict[str, Execution] = {}
+        self.stops = 0  # how many there have been: what was claimed before the latest one is not begun any more
         self.renewer = Renewer(setup.profile.lease, setup.store.lease_keeper, setup.clock, logger, self._lease_lost)
         self.settler = Settler(setup.store, setup.clock, logger, self._written)
         self.executor = Executor(setup, tasks, self._settle, self._extend, torn_down)
@@ -54,25 +55,24 @@ class Attempts:
 
     # -- beginning
 
-    def begin(
-        self, claimed: Sequence[tuple[Claim, Job]], may_begin: Callable[[], bool], begun: set[str], aside: list[Claim]
-    ) -> None:
-        """Run what was claimed together, as far as it still may begin, and note it in `begun`.
+    def begin(self, claimed: Sequence[tuple[Claim, Job]], stops: int, begun: set[str], aside: list[Claim]) -> None:
+        """Run what was claimed together, unless there has been another stop, and note it in `begun`.
 
         A job that is there already has had its turn, and its claim is kept `aside`. The leases of all are renewed before a
         handler is called: one that holds the loop up in its first step would cost the others theirs (E20). Raises what the
         system says where it has no thread for that; none is begun then, and they are given back.
         """
+        running, entry_of = self.running, self._setup.registry.get
         ready, claims = [], []
         for claim, job in claimed:
-            entry = self._setup.registry.get(job.name)
+            entry = entry_of(job.name)
             if job.id in begun:
                 aside.append(claim)
-            elif entry is None or job.id in self.running:
+            elif entry is None or job.id in running:
                 self.give_back(claim, BUSY)
                 continue
             else:
-                self.running[job.id] = execution = Execution(job, claim, entry, 0.0)
+                running[job.id] = execution = Execution(job, claim, entry, 0.0)
                 ready.append(execution)
             claims.append(claim)
         if self._setup.profile.renews:
@@ -82,21 +82,19 @@ class Attempts:
                 for execution in ready:
                     self._withdraw(execution)
                 raise
+        loop, executor = self._loop, self.executor
         for execution in ready:
-            if may_begin():
-                begun.add(execution.job.id)
-                self._begin(execution)
-            else:
+            if self.stops != stops:
                 self._withdraw(execution)
-
-    def _begin(self, execution: Execution) -> None:
-        execution.started = self._loop.time()
-        timeout = self.executor.timeout(execution)
-        if timeout is not None:
-            execution.timer = self._loop.call_later(timeout, self._time_out, execution)
-            self.renewer.limit(execution.claim, timeout + 2 * ABANDON_AFTER + 1.0)
-        self.slowness.begin()
-        execution.task = _started(self._loop, self.executor.run(execution))
+                continue
+            begun.add(execution.job.id)
+            execution.started = loop.time()
+            timeout = executor.timeout(execution)
+            if timeout is not None:
+                execution.timer = loop.call_later(timeout, self._time_out, execution)
+                self.renewer.limit(execution.claim, timeout + 2 * ABANDON_AFTER + 1.0)
+            self.slowness.begin()
+            execution.task = _started(loop, executor.run(execution))
 
     def _withdraw(self, execution: Execution) -> None:
         """Give back what was claimed and not begun."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -46,7 +45,6 @@ class Worker:
         self._starved = False  # whether the background worker sleeps for want of slots that drains may give back
         self._stopping = 0  # how many stops are under way
         self._deadline = math.inf  # when the grace of the strictest of them is over
-        self.stops = 0  # how many there have been: what began to claim before the latest one claims no more
         self._task: asyncio.Task[None] | None = None
         self._driver: asyncio.Task[Any] | None = None
         self._torn = False
@@ -60,6 +58,11 @@ class Worker:
     def running(self) -> Sequence[Job]:
         """The jobs that run here now."""
         return [execution.job for execution in self._running.values()]
+
+    @property
+    def stops(self) -> int:
+        """How many stops there have been: what began to claim before the latest one claims no more."""
+        return self._attempts.stops
 
     def wake(self) -> None:
         """Look for jobs now; from any thread."""
@@ -87,7 +90,7 @@ class Worker:
         twice, and before `start`; the shortest grace holds for all stops under way. One that is cancelled leaves what runs to
         its end.
         """
-        self.stops += 1
+        self._attempts.stops += 1
         self._stopping += 1
         self._deadline = min(self._deadline, self._loop.time() + grace)
         self._alarm.ring()
@@ -136,21 +139,20 @@ class Worker:
 
     def _may_claim(self, stops: int) -> bool:
         """Whether what began when there had been so many stops may go on claiming."""
-        return self.stops == stops and not self._stopping
+        return self._attempts.stops == stops and not self._stopping
 
     async def _serve(self, stops: int) -> None:
-        may_claim = functools.partial(self._may_claim, stops)
         unsubscribe = self._clock.on_move(self._alarm.ring)
         try:
-            while may_claim():
+            while self._may_claim(stops):
                 try:
-                    pause = await self._round(may_claim)
+                    pause = await self._round(stops)
                     self._outage.over()
                 except Exception as error:
                     pause = self._outage.failed(error)
                 if pause == 0:
                     await asyncio.sleep(0)  # let handlers, and the host application, have their turn
-                elif may_claim():
+                elif self._may_claim(stops):
                     await self._alarm.wait(pause)
         except asyncio.CancelledError:
             self._torn = True
@@ -158,7 +160,7 @@ class Worker:
         finally:
             unsubscribe()
 
-    async def _round(self, may_begin: Callable[[], bool]) -> float | None:
+    async def _round(self, stops: int) -> float | None:
         """Claim and start what is due; answers how long to sleep, None for until rung."""
         free = self._free()
         self._sated = False  # what ends while the claim is under way may make room that the claim does not know of
@@ -167,7 +169,7 @@ class Worker:
             return self._poll_interval if self._settler.backlog >= BACKLOG else None
         self._starved = False
         jobs = await self._claim(free)
-        self._attempts.begin(jobs, may_begin, set(), [])
+        self._attempts.begin(jobs, stops, set(), [])
         self._sated = len(jobs) < free and not self._claimer.held_back
         return 0.0 if len(jobs) >= free else min(self._claimer.next_in, self._poll_interval)
 
@@ -178,7 +180,6 @@ class Worker:
         begun ends with that one. What a started worker runs or claims meanwhile is waited for too.
         """
         self.refuse_handlers("enqueue, and let the worker run it")
-        may_claim = functools.partial(self._may_claim, stops)
         ran: set[str] = set()
         again: list[Claim] = []
         self._torn = False
@@ -186,9 +187,9 @@ class Worker:
         self._draining += 1
         try:
             try:
-                while self.stops == stops and not self._stopping:
+                while self._may_claim(stops):
                     jobs = await self._claim(self._free())
-                    self._attempts.begin(jobs, may_claim, ran, again)  # what is due again already lets the rest have its turn
+                    self._attempts.begin(jobs, stops, ran, again)  # what is due again already lets the rest have its turn
                     if jobs:
                         await asyncio.sleep(0)
                     elif self._reserved:
