@@ -250,7 +250,7 @@ def test_a_store_that_makes_no_next_copy_of_what_is_reclaimed_is_caught():
         async def reclaim(self, reclaims, **options):
             return await super().reclaim([Reclaim(one.expired, one.outcome) for one in reclaims], **options)
 
-    caught(Broken, RECLAIMED, MODEL)
+    caught(Broken, RECLAIMED)
 
 
 def test_a_store_that_makes_the_next_copy_of_whatever_is_reclaimed_is_caught():
@@ -260,7 +260,7 @@ def test_a_store_that_makes_the_next_copy_of_whatever_is_reclaimed_is_caught():
             await super().enqueue([replace(one.following, key=None) for one in reclaims if one.following], now=now)
             return taken
 
-    caught(Broken, RECLAIMED, MODEL)
+    caught(Broken, RECLAIMED)
 
 
 def test_a_store_that_makes_the_next_copy_beside_another_is_caught():
@@ -270,4 +270,4 @@ def test_a_store_that_makes_the_next_copy_beside_another_is_caught():
             pairs = zip(endings, free, strict=True)
             return await super().finish([Ending(one.claim, one.outcome, copy) for one, copy in pairs], **options)
 
-    caught(Broken, SECOND, MODEL)
+    caught(Broken, SECOND)
