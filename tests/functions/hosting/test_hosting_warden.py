@@ -1,6 +1,7 @@
 """A service that is killed takes its functions along (F2)."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -99,15 +100,23 @@ def ignores(pid: int, number: int) -> bool:
     return bool(int(mask, 16) & 1 << (number - 1))
 
 
+def wardens_here() -> list[psutil.Process]:
+    """The wardens of this process; a child may end while it is looked at."""
+    found = []
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "warden.py" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
 def test_the_warden_outlives_a_signal_to_everything_and_ends_with_the_service(grounds: Grounds) -> None:
     grounds.program("one", DEAF)
 
     async def story(hosts: Hosts) -> None:
         url = await hosts.place("one", "s", 20)
         pid = hosts.states()[0].pid
-        [warden] = [
-            child for child in psutil.Process().children() if child.pid != pid and "warden.py" in " ".join(child.cmdline())
-        ]
+        [warden] = [child for child in wardens_here() if child.pid != pid]
         await until(lambda: ignores(warden.pid, signal.SIGTERM))
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(warden.pid, number)
@@ -128,10 +137,10 @@ def test_a_warden_that_is_replaced_leaves_nothing_open(grounds: Grounds) -> None
         await hosts.place("one", "s", 20)
         for _ in range(3):
             pid = hosts.states()[0].pid
-            [warden] = [child for child in psutil.Process().children() if "warden.py" in " ".join(child.cmdline())]
+            [warden] = wardens_here()
             warden.kill()
             await until(lambda warden=warden: not psutil.pid_exists(warden.pid))
-            await until(lambda: any("warden.py" in " ".join(child.cmdline()) for child in psutil.Process().children()))
+            await until(wardens_here)
             assert hosts.states()[0].pid == pid
 
     grounds.run(story)
