@@ -6,6 +6,7 @@ import threading
 from datetime import timedelta
 
 import pytest
+from looping import run, until, until_async
 
 from treadle import Tasks
 from treadle.core.store import Demand
@@ -13,20 +14,6 @@ from treadle.stores.memory import MemoryStore
 from treadle.testing import ManualClock
 
 pytestmark = pytest.mark.timeout(60)
-
-
-def run(main):
-    return asyncio.run(asyncio.wait_for(main, 30))
-
-
-async def until(condition):
-    while not condition():
-        await asyncio.sleep(0)
-
-
-async def until_async(condition):
-    while not await condition():
-        await asyncio.sleep(0)
 
 
 async def leased(tasks, enqueued, until):

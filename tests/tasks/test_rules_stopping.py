@@ -6,21 +6,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from looping import run, until
 
 from treadle import GiveUp, Retry, Snooze, Tasks
 from treadle.engine import service, worker
 from treadle.stores.memory import MemoryStore
 
 pytestmark = pytest.mark.timeout(60)
-
-
-def run(main):
-    return asyncio.run(asyncio.wait_for(main, 30))
-
-
-async def until(condition):
-    while not condition():
-        await asyncio.sleep(0)
 
 
 async def turns(number=50):

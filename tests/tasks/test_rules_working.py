@@ -7,6 +7,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from looping import run, until, until_async
 
 from treadle import Fixed, InvalidArgument, StoreUnavailable, Tasks
 from treadle.core.outcome import RetryAfter
@@ -16,20 +17,6 @@ from treadle.stores.memory import MemoryStore
 from treadle.testing import ManualClock
 
 pytestmark = pytest.mark.timeout(60)
-
-
-def run(main):
-    return asyncio.run(asyncio.wait_for(main, 30))
-
-
-async def until(condition):
-    while not condition():
-        await asyncio.sleep(0)
-
-
-async def until_async(condition):
-    while not await condition():
-        await asyncio.sleep(0)
 
 
 @pytest.fixture(params=["memory", "sqlite"])

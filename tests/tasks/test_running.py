@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from looping import run, until
 
 from treadle import Fixed, InvalidArgument, Tasks
 from treadle.core.outcome import Done
@@ -14,16 +15,6 @@ from treadle.stores.memory import MemoryStore
 from treadle.testing import ManualClock
 
 pytestmark = pytest.mark.timeout(60)
-
-
-def run(main):
-    return asyncio.run(asyncio.wait_for(main, 30))
-
-
-async def until(condition):
-    """Give the loop turns until the condition holds; the test's own deadline ends it otherwise."""
-    while not condition():
-        await asyncio.sleep(0)
 
 
 async def state_of(tasks, enqueued):
