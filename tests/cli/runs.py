@@ -16,10 +16,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import click
+
 from treadle import GiveUp, Tasks
 
 TREADLE = [sys.executable, "-m", "treadle.cli.main"]
 DEADLINE = 30.0
+
+
+def summaries_are_first_sentences(group: click.Group, commands: Mapping[str, tuple[str, str]]) -> None:
+    """What a group lists of its commands is what these say of themselves (L1)."""
+    with click.Context(group) as context:
+        for name, (_, summary) in commands.items():
+            found = group.get_command(context, name)
+            assert found is not None
+            assert (found.name, found.get_short_help_str(200)) == (name, summary)
 
 
 @dataclass(frozen=True)

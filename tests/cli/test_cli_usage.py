@@ -7,9 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
-from runs import DEADLINE, TREADLE, Run, Shop, environment, spawn
+from runs import DEADLINE, TREADLE, Run, Shop, environment, spawn, summaries_are_first_sentences
 
 from treadle.cli.main import COMMANDS, cli
 
@@ -86,11 +85,7 @@ def test_l2_help_goes_to_stdout(treadle: Run, arguments: list[str]) -> None:
 
 
 def test_l1_each_listed_summary_is_the_first_sentence_of_the_command() -> None:
-    with click.Context(cli) as context:
-        for name, (_, summary) in COMMANDS.items():
-            command = cli.get_command(context, name)
-            assert command is not None
-            assert (command.name, command.get_short_help_str(200)) == (name, summary)
+    summaries_are_first_sentences(cli, COMMANDS)
 
 
 @pytest.mark.parametrize("arguments", READING, ids=" ".join)

@@ -78,15 +78,21 @@ def run(kind: str, test: Callable[[Place], Awaitable[None]]) -> None:
         asyncio.run(whole(here))
 
 
-def on_every_store(test: Callable[[Place], Awaitable[None]]) -> Any:
-    """The test, once for each kind of store."""
+def on(*kinds: str) -> Callable[[Callable[[Place], Awaitable[None]]], Any]:
+    """The test, once on a store of each of these kinds."""
 
-    @pytest.mark.parametrize("kind", KINDS)
-    def each(kind: str) -> None:
-        run(kind, test)
+    def decorate(test: Callable[[Place], Awaitable[None]]) -> Any:
+        @pytest.mark.parametrize("kind", kinds)
+        def each(kind: str) -> None:
+            run(kind, test)
 
-    each.__name__, each.__doc__, each.__module__ = test.__name__, test.__doc__, test.__module__
-    return each
+        each.__name__, each.__doc__, each.__module__ = test.__name__, test.__doc__, test.__module__
+        return each
+
+    return decorate
+
+
+on_every_store = on(*KINDS)
 
 
 def in_memory(test: Callable[[Place], Awaitable[None]]) -> Any:

@@ -6,12 +6,12 @@ import contextlib
 import functools
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from tests.functions.function_stores import Place, run
+from tests.functions.function_stores import Place, on as on
 from tests.functions.fuzz.raw import Answer, exchange, request
 from tests.functions.live import Live, live
 
@@ -160,20 +160,6 @@ class _Errors(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         self.seen.append(self.format(record))
-
-
-def on(*kinds: str) -> Callable[[Callable[[Place], Awaitable[None]]], Any]:
-    """The test, once on a store of each of these kinds."""
-
-    def decorate(test: Callable[[Place], Awaitable[None]]) -> Any:
-        @pytest.mark.parametrize("kind", kinds)
-        def each(kind: str) -> None:
-            run(kind, test)
-
-        each.__name__, each.__doc__, each.__module__ = test.__name__, test.__doc__, test.__module__
-        return each
-
-    return decorate
 
 
 def encoded(value: object) -> bytes:
